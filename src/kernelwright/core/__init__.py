@@ -1,0 +1,1 @@
+"""Plain frozen records, expressions, spaces and objectives. Imports nothing else of the project."""

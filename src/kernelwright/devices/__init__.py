@@ -1,0 +1,1 @@
+"""The only code that knows a device API: ``cuda``, ``cpu`` and ``recorded``."""

@@ -1,0 +1,154 @@
+"""What every device offers: a compiler (no device needed) and a runner (owns the device).
+
+Both run in children of the harness, never in the agent's process. Neither raises for a bad candidate: that is
+a status with a reason. They raise :class:`~kernelwright.core.errors.HarnessError` when they fail themselves.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.launch import BuildRequest, ResolvedPlan
+from kernelwright.core.outcome import CaseTiming, StaticMetrics, Status
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What a compile gave. ``status`` is ``MEASURED`` never: ``None`` means it worked.
+
+    ``artifact`` is the path of the binary inside the scratch given to :meth:`Compiler.build`; ``digest`` its
+    SHA-256 (twins are found by it); ``log`` the compiler's output, trimmed to 8 KiB.
+    """
+
+    artifact: str = ""
+    digest: str = ""
+    status: Status | None = None
+    reason: str = ""
+    static: StaticMetrics | None = None
+    log: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class TimingProtocol:
+    """How a case is timed. The seed setting: 10 runs, 2 dropped, median of the kept 8.
+
+    ``graph_runs`` plans go into one graph for cases whose ``floor_ms`` (see :class:`CaseRequest`) is below
+    ``graph_below_ms``: an event pair around one short launch reads mostly launch overhead.
+    """
+
+    runs: int = 10
+    dropped: int = 2
+    input_sets: int = 3
+    graph_runs: int = 10
+    graph_below_ms: float = 0.005
+    clear_l2: bool = True
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """An output is right where ``|out - ref| <= atol + rtol * |ref|`` in float64 and finite masks agree."""
+
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One array argument of a case. ``role`` is ``in``, ``out`` or ``inout``; C-contiguous, dense."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    role: str
+
+
+@dataclass(frozen=True)
+class CaseInputs:
+    """One input set of a case: host arrays for ``in`` and ``inout`` arguments, in the problem's dtype."""
+
+    arrays: Mapping[str, Array]
+
+
+class CaseSource(Protocol):
+    """Where a runner gets a case's data; implemented by the harness worker on top of a problem."""
+
+    def buffers(self, case: str) -> tuple[Buffer, ...]:
+        """Array arguments of the case."""
+        ...
+
+    def inputs(self, case: str, index: int) -> CaseInputs:
+        """Fresh inputs number ``index`` (seeds are unknown to candidates)."""
+        ...
+
+    def expected(self, case: str, inputs: Mapping[str, Any], xp: Any) -> Mapping[str, Any]:
+        """Right outputs in float64 for inputs given as arrays of namespace ``xp`` (numpy, cupy, torch)."""
+        ...
+
+    def tolerance(self, case: str, output: str, expected_rms: float) -> Tolerance:
+        """Tolerance of one output; some problems scale it by the output's root mean square."""
+        ...
+
+
+@dataclass(frozen=True)
+class CaseRequest:
+    """One case to run: the resolved plan and the physical floor (0 when unknown)."""
+
+    case: str
+    plan: ResolvedPlan
+    floor_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """Check and time one artifact. With ``check_only`` every case runs once and is not timed."""
+
+    artifact: str
+    cases: tuple[CaseRequest, ...]
+    timing: TimingProtocol = TimingProtocol()
+    check_only: bool = False
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """``status`` MEASURED with one timing a case (none when ``check_only``), or what went wrong, where."""
+
+    status: Status
+    reason: str = ""
+    timings: tuple[CaseTiming, ...] = ()
+    findings: tuple[str, ...] = ()
+    check_seconds: float = 0.0
+    time_seconds: float = 0.0
+
+
+class Compiler(Protocol):
+    """Builds device code. Lives in a compile worker; needs no device."""
+
+    def build(self, request: BuildRequest, scratch: Path) -> BuildResult:
+        """Compile into ``scratch``. A source that cannot be compiled is a result with a status."""
+        ...
+
+
+class Runner(Protocol):
+    """Owns one device: buffers, launches, checks, timing. Lives in the device worker."""
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """Facts of the device."""
+        ...
+
+    def run(self, request: RunRequest, source: CaseSource) -> RunResult:
+        """Check every run of every case, and time them. A wrong or crashing candidate is a status."""
+        ...
+
+    def close(self) -> None:
+        """Free the device."""
+        ...

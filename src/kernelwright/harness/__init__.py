@@ -1,0 +1,1 @@
+"""compile, benchmark, profile, submit: in processes of their own, behind a sandbox."""

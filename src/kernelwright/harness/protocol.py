@@ -1,0 +1,77 @@
+"""The harness as the campaign sees it: four verbs."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.outcome import Outcome, StaticMetrics, Status
+
+
+@dataclass(frozen=True)
+class CompileResult:
+    """``status`` is ``None`` when the candidate compiled; else why not, with a reason to act on."""
+
+    candidate: str
+    artifact: str = ""
+    digest: str = ""
+    status: Status | None = None
+    reason: str = ""
+    static: StaticMetrics | None = None
+    log: str = ""
+    seconds: float = 0.0
+
+    def as_outcome(self) -> Outcome:
+        """The outcome of a candidate that ended at compiling."""
+        if self.status is None:
+            raise ValueError("the candidate compiled: its outcome comes from the benchmark")
+        return Outcome(
+            status=self.status, reason=self.reason, static=self.static, seconds={"compile": self.seconds}
+        )
+
+
+@dataclass(frozen=True)
+class ProfileResult:
+    """Metric name to value; a metric that could not be had is missing, never 0."""
+
+    status: str
+    reason: str = ""
+    metrics: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class SubmitResult:
+    """``status`` is ``no_board`` where no leaderboard is attached."""
+
+    status: str
+    reason: str = ""
+    rank: int | None = None
+
+
+class Harness(Protocol):
+    """The four verbs. Every call returns a result for a bad candidate; errors are the harness's own."""
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """Facts of the device that benchmarks."""
+        ...
+
+    async def compile(self, candidate: Candidate) -> CompileResult:
+        """Rules, compile, static metrics. Any number at once; workers are a bounded pool."""
+        ...
+
+    async def benchmark(self, candidate: Candidate, compiled: CompileResult) -> Outcome:
+        """Check and time on every case. One at a time on a device."""
+        ...
+
+    async def profile(self, candidate: Candidate, case: str) -> ProfileResult:
+        """Hardware counters of one case, where they can be had."""
+        ...
+
+    async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:
+        """Send to a leaderboard; answers ``no_board`` when there is none."""
+        ...
+
+    async def close(self) -> None:
+        """End the children."""
+        ...
