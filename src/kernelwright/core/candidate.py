@@ -1,0 +1,61 @@
+"""Template + Configuration = Candidate."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.identity import content_id
+from kernelwright.core.plan import Plan, format_plan, parse_plan, split_source
+
+
+@dataclass(frozen=True)
+class Template:
+    """One ``.cu`` file: device code, launch plan and declared tunables.
+
+    ``name`` is for people; identity is the content: ``id`` hashes the whole text.
+    """
+
+    name: str
+    source: str
+    plan: Plan = field(compare=False, repr=False)
+
+    @cached_property
+    def id(self) -> str:
+        """Content hash of the source text."""
+        return content_id("template", self.source)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels that the plan launches, each once, in order."""
+        return tuple(dict.fromkeys(launch.kernel for launch in self.plan.launches))
+
+
+def parse_template(text: str, name: str = "candidate.cu") -> Template:
+    """Template from the text of a ``.cu`` file. Raises PlanError with the line and column in the file."""
+    text = text.replace("\r\n", "\n")
+    return Template(name=name, source=text, plan=parse_plan(text, name))
+
+
+def format_template(template: Template) -> str:
+    """Text with the plan in canonical form; parsing it gives the same plan and the same code."""
+    _, _, body = split_source(template.source, template.name)
+    return format_plan(template.plan) + body
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is compiled and measured. Equal content has an equal id, in every campaign."""
+
+    template: Template
+    configuration: Configuration
+
+    @cached_property
+    def id(self) -> str:
+        """Content hash of the template's source and the configuration."""
+        return content_id("candidate", self.template.source, self.configuration.key)
+
+    def __str__(self) -> str:
+        values = str(self.configuration)
+        return f"{self.template.name} [{values}]" if values else self.template.name
+
+

@@ -1,0 +1,354 @@
+"""The launch plan: TOML in the first comment of a template.
+
+A template is one ``.cu`` file. Its first comment, ``/* kernelwright ... */``, holds tunables, constraints,
+named values, scratch buffers and launches; docs/design.md section 2 has the format.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kernelwright.core.configuration import Value
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.errors import ExpressionError, PlanError
+from kernelwright.core.expressions import Expression, parse
+from kernelwright.core.launch import COMPILER_OPTIONS
+from kernelwright.core.space import Constraint, SearchSpace, Tunable
+
+COMPILER_PREFIX = "compiler."
+DEVICE_NAMES = frozenset({"num_sms", "max_shared_bytes", "warp_size"})
+DTYPES = frozenset(
+    {"float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"}
+)
+MAX_VALUES = 1024
+MAX_PLAN_BYTES = 64 * 1024
+_PLAN = re.compile(r"\A\s*/\*[ \t]*kernelwright[ \t]*\r?\n(.*?)\*/", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A buffer that lives for one run of the plan; ``shape`` may use sizes."""
+
+    name: str
+    dtype: str
+    shape: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch of the plan; ``args`` are names of arguments, sizes, scratch, or int32 expressions."""
+
+    kernel: str
+    grid: tuple[Expression, ...]
+    block: tuple[Expression, ...]
+    args: tuple[Expression, ...]
+    dynamic_shared_bytes: Expression
+    cluster: tuple[Expression, ...] = ()
+    cooperative: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A parsed plan. ``let`` keeps its order: an entry may use the ones before it."""
+
+    tunables: tuple[Tunable, ...]
+    compiler: tuple[Tunable, ...]
+    constraints: tuple[Constraint, ...]
+    let: tuple[tuple[str, Expression], ...]
+    scratch: tuple[Scratch, ...]
+    launches: tuple[Launch, ...]
+
+    @cached_property
+    def fixed_let(self) -> tuple[tuple[str, Expression], ...]:
+        """The named values that depend on tunables and the device only: they are macros too."""
+        known = {t.name for t in self.tunables} | DEVICE_NAMES
+        fixed = []
+        for name, expression in self.let:
+            if expression.names <= known:
+                known.add(name)
+                fixed.append((name, expression))
+        return tuple(fixed)
+
+    @cached_property
+    def size_names(self) -> frozenset[str]:
+        """Names that only a case can give: sizes (and, in ``args``, buffers and scalars)."""
+        known = {t.name for t in self.tunables} | DEVICE_NAMES | {name for name, _ in self.let}
+        used: set[str] = set()
+        for _, expression in self.let:
+            used |= expression.names
+        for scratch in self.scratch:
+            used |= _names(scratch.shape)
+        for launch in self.launches:
+            used |= _names((*launch.grid, *launch.block, *launch.cluster, launch.dynamic_shared_bytes))
+        return frozenset(used - known)
+
+    def space(self, facts: DeviceFacts) -> SearchSpace:
+        """All configurations on a device. Compiler tunables are named ``compiler.NAME``."""
+        return SearchSpace(
+            tunables=(*self.tunables, *self.compiler),
+            constraints=self.constraints,
+            derived=self.fixed_let,
+            constants=facts.plan_values(),
+        )
+
+
+def _names(expressions: tuple[Expression, ...]) -> set[str]:
+    return {name for expression in expressions for name in expression.names}
+
+
+def split_source(text: str, origin: str) -> tuple[str, int, str]:
+    """Plan text, line (1-based) where it starts, and the source behind the plan's comment."""
+    match = _PLAN.match(text)
+    if match is None:
+        raise PlanError(
+            "the file must start with a plan: a comment '/* kernelwright', TOML, '*/'", origin, line=1, column=1
+        )
+    plan = match.group(1)
+    if len(plan.encode()) > MAX_PLAN_BYTES:
+        raise PlanError(f"the plan is larger than {MAX_PLAN_BYTES} bytes", origin, line=1)
+    return plan, text.count("\n", 0, match.start(1)) + 1, text[match.end() :]
+
+
+def parse_plan(text: str, origin: str = "candidate.cu") -> Plan:
+    """Parse the plan of a whole ``.cu`` text. Raises PlanError with line and column in the file."""
+    plan, first_line, _ = split_source(text, origin)
+    try:
+        table = tomllib.loads(plan)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        place = _TOML_PLACE.search(str(error))
+        line, column = (int(place[1]) + first_line - 1, int(place[2])) if place else (first_line, 1)
+        message = _TOML_PLACE.sub("", str(error))
+        raise PlanError(f"the plan is not valid TOML: {message}", origin, line, column) from None
+    return _Reader(plan, first_line, origin).read(table)
+
+
+class _Reader:
+    """Turns the TOML table into a Plan; knows where things stand so that errors have a place."""
+
+    def __init__(self, text: str, first_line: int, origin: str) -> None:
+        self.lines = text.split("\n")
+        self.first_line = first_line
+        self.origin = origin
+
+    def read(self, table: Mapping[str, Any]) -> Plan:
+        self._known_keys(table, {"tune", "constraints", "let", "scratch", "launch"}, "")
+        tune = dict(self._table(table.get("tune", {}), "tune"))
+        compiler = self._table(tune.pop("compiler", {}), "tune.compiler")
+        plan = Plan(
+            tunables=tuple(self._tunable(name, values) for name, values in tune.items()),
+            compiler=tuple(self._compiler(name, values) for name, values in compiler.items()),
+            let=tuple(self._let(table)),
+            constraints=tuple(self._constraints(table)),
+            scratch=tuple(self._scratch(table)),
+            launches=tuple(self._launches(table)),
+        )
+        self._check_names(plan)
+        return plan
+
+    # -- places ---------------------------------------------------------------------------------------
+
+    def _place(self, path: str, needle: str = "") -> tuple[int, int]:
+        """Best guess of line and column of ``section.key`` (and of a text in it)."""
+        section, _, key = path.rpartition(".")
+        current, line = "", 0
+        for number, content in enumerate(self.lines):
+            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", content)
+            if header:
+                current = header[1]
+            here = current == path or (
+                current == section and bool(re.match(rf"\s*\"?{re.escape(key)}\"?\s*=", content))
+            )
+            if here and not line:
+                line = number + 1
+            if here and needle and needle in content:
+                return number + self.first_line, content.index(needle) + 1
+        return (line or 1) + self.first_line - 1, 0
+
+    def _error(self, message: str, path: str, needle: str = "") -> PlanError:
+        return PlanError(f"{path or 'plan'}: {message}", self.origin, *self._place(path, needle))
+
+    # -- parts ----------------------------------------------------------------------------------------
+
+    def _table(self, value: Any, path: str) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self._error("must be a table", path)
+        return value
+
+    def _known_keys(self, table: Mapping[str, Any], known: set[str], path: str) -> None:
+        for key in table:
+            if key not in known:
+                where = f"{path}.{key}" if path else key
+                raise self._error(f"unknown key (known: {', '.join(sorted(known))})", where)
+
+    def _expression(self, value: Any, path: str) -> Expression:
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise self._error(f"must be an integer or an expression in quotes, not {value!r}", path)
+        try:
+            return parse(str(value))
+        except ExpressionError as error:
+            line, column = self._place(path, str(value))
+            if column and error.column:
+                column += error.column - 1
+            raise PlanError(f"{path}: {error.message} in {error.text!r}", self.origin, line, column) from None
+
+    def _expressions(self, value: Any, path: str, limit: int) -> tuple[Expression, ...]:
+        if isinstance(value, int | str):
+            value = [value]
+        if not isinstance(value, list) or not 1 <= len(value) <= limit:
+            raise self._error(f"must be a list of 1 to {limit} expressions", path)
+        return tuple(self._expression(item, path) for item in value)
+
+    def _values(self, values: Any, path: str) -> list[Value]:
+        if not isinstance(values, list) or not values:
+            raise self._error("must be a non-empty list of integers or booleans", path)
+        if len(values) > MAX_VALUES:
+            raise self._error(f"has {len(values)} values, at most {MAX_VALUES} are allowed", path)
+        for value in values:
+            if not isinstance(value, int) or abs(value) >= 2**31:
+                raise self._error(f"has the value {value!r}: only 32-bit integers and booleans", path)
+        if len({int(value) for value in values}) != len(values):
+            raise self._error("has a value twice", path)
+        return values
+
+    def _tunable(self, name: str, values: Any) -> Tunable:
+        path = f"tune.{name}"
+        if not _NAME.match(name) or name in DEVICE_NAMES:
+            raise self._error("is not a usable name for a tunable", path)
+        return Tunable(name, tuple(self._values(values, path)))
+
+    def _compiler(self, name: str, values: Any) -> Tunable:
+        path = f"tune.compiler.{name}"
+        kind = COMPILER_OPTIONS.get(name)
+        if kind is None:
+            raise self._error(f"is not an allowed compiler setting ({', '.join(COMPILER_OPTIONS)})", path)
+        checked = self._values(values, path)
+        for value in checked:
+            if type(value) is not kind or (kind is int and not 0 <= int(value) <= 255):
+                raise self._error(f"has the value {value!r}, {kind.__name__} expected", path)
+        return Tunable(COMPILER_PREFIX + name, tuple(checked))
+
+    def _let(self, table: Mapping[str, Any]) -> list[tuple[str, Expression]]:
+        entries = []
+        for name, value in self._table(table.get("let", {}), "let").items():
+            if not _NAME.match(name) or name in DEVICE_NAMES:
+                raise self._error("is not a usable name", f"let.{name}")
+            entries.append((name, self._expression(value, f"let.{name}")))
+        return entries
+
+    def _constraints(self, table: Mapping[str, Any]) -> list[Constraint]:
+        entries = self._table(table.get("constraints", {}), "constraints").items()
+        return [Constraint(name, self._expression(value, f"constraints.{name}")) for name, value in entries]
+
+    def _scratch(self, table: Mapping[str, Any]) -> list[Scratch]:
+        buffers = []
+        for name, value in self._table(table.get("scratch", {}), "scratch").items():
+            path = f"scratch.{name}"
+            entry = self._table(value, path)
+            self._known_keys(entry, {"dtype", "shape"}, path)
+            if entry.get("dtype") not in DTYPES:
+                raise self._error(f"dtype must be one of {', '.join(sorted(DTYPES))}", path)
+            buffers.append(Scratch(name, entry["dtype"], self._expressions(entry.get("shape"), path, 8)))
+        return buffers
+
+    def _launches(self, table: Mapping[str, Any]) -> list[Launch]:
+        entries = table.get("launch", [])
+        if not isinstance(entries, list) or not 1 <= len(entries) <= 64:
+            raise self._error("a plan needs 1 to 64 [[launch]] entries", "launch")
+        return [self._launch(self._table(entry, "launch")) for entry in entries]
+
+    def _launch(self, entry: Mapping[str, Any]) -> Launch:
+        known = {"kernel", "grid", "block", "args", "dynamic_shared_bytes", "cluster", "cooperative"}
+        self._known_keys(entry, known, "launch")
+        for key in ("kernel", "grid", "block", "args"):
+            if key not in entry:
+                raise self._error(f"lacks the key {key!r}", "launch")
+        kernel, cooperative = entry["kernel"], entry.get("cooperative", False)
+        if not isinstance(kernel, str) or not _NAME.match(kernel):
+            raise self._error(f"kernel must be the name of an extern \"C\" kernel, not {kernel!r}", "launch.kernel")
+        if not isinstance(cooperative, bool):
+            raise self._error("must be true or false", "launch.cooperative")
+        cluster = entry.get("cluster")
+        return Launch(
+            kernel=kernel,
+            grid=self._expressions(entry["grid"], "launch.grid", 3),
+            block=self._expressions(entry["block"], "launch.block", 3),
+            args=self._expressions(entry["args"], "launch.args", 128),
+            dynamic_shared_bytes=self._expression(
+                entry.get("dynamic_shared_bytes", 0), "launch.dynamic_shared_bytes"
+            ),
+            cluster=() if cluster is None else self._expressions(cluster, "launch.cluster", 3),
+            cooperative=cooperative,
+        )
+
+    # -- names ----------------------------------------------------------------------------------------
+
+    def _check_names(self, plan: Plan) -> None:
+        """Names are defined once, ``let`` uses what stands before it, constraints never use sizes."""
+        seen: dict[str, str] = {}
+        named = [(t.name, "tune") for t in plan.tunables]
+        named += [(name, "let") for name, _ in plan.let] + [(s.name, "scratch") for s in plan.scratch]
+        for name, section in named:
+            if name in seen:
+                raise self._error(f"the name is already used in [{seen[name]}]", f"{section}.{name}")
+            seen[name] = section
+        later = {name for name, _ in plan.let}
+        for name, expression in plan.let:
+            if wrong := expression.names & later:
+                raise self._error(f"uses {sorted(wrong)[0]!r} before it is defined", f"let.{name}")
+            later.discard(name)
+        fixed = {t.name for t in plan.tunables} | {name for name, _ in plan.fixed_let} | DEVICE_NAMES
+        for constraint in plan.constraints:
+            if wrong := constraint.expression.names - fixed:
+                raise self._error(
+                    f"uses {sorted(wrong)[0]!r}, but a constraint may use only {', '.join(sorted(fixed))}",
+                    f"constraints.{constraint.name}",
+                    sorted(wrong)[0],
+                )
+
+
+def format_plan(plan: Plan) -> str:
+    """The plan as the comment that starts a template; ``parse_plan`` gives the same plan back."""
+    out = ["/* kernelwright"]
+    if plan.tunables:
+        out += ["[tune]", *(f"{t.name} = {_literal(list(t.values))}" for t in plan.tunables)]
+    if plan.compiler:
+        out.append("[tune.compiler]")
+        out += [f"{t.name.removeprefix(COMPILER_PREFIX)} = {_literal(list(t.values))}" for t in plan.compiler]
+    if plan.constraints:
+        out += ["[constraints]", *(f"{_key(c.name)} = {_literal(c.expression)}" for c in plan.constraints)]
+    if plan.let:
+        out += ["[let]", *(f"{name} = {_literal(expression)}" for name, expression in plan.let)]
+    if plan.scratch:
+        out.append("[scratch]")
+        out += [f"{s.name} = {{ dtype = {_literal(s.dtype)}, shape = {_literal(list(s.shape))} }}" for s in plan.scratch]
+    for launch in plan.launches:
+        out += ["[[launch]]", f"kernel = {_literal(launch.kernel)}"]
+        out += [f"grid = {_literal(list(launch.grid))}", f"block = {_literal(list(launch.block))}"]
+        if launch.cluster:
+            out.append(f"cluster = {_literal(list(launch.cluster))}")
+        if launch.cooperative:
+            out.append("cooperative = true")
+        out.append(f"dynamic_shared_bytes = {_literal(launch.dynamic_shared_bytes)}")
+        out.append(f"args = {_literal(list(launch.args))}")
+    return "\n".join([*out, "*/"])
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _literal(name)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    text = value.text if isinstance(value, Expression) else str(value)
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
