@@ -1,0 +1,1 @@
+"""The loop: policy, scheduler, budget, resume. The only writer of the memory."""

@@ -57,5 +57,3 @@ class Candidate:
     def __str__(self) -> str:
         values = str(self.configuration)
         return f"{self.template.name} [{values}]" if values else self.template.name
-
-

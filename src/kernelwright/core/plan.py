@@ -21,7 +21,19 @@ from kernelwright.core.space import Constraint, SearchSpace, Tunable
 COMPILER_PREFIX = "compiler."
 DEVICE_NAMES = frozenset({"num_sms", "max_shared_bytes", "warp_size"})
 DTYPES = frozenset(
-    {"float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"}
+    {
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "int8",
+        "uint8",
+        "int16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+    }
 )
 MAX_VALUES = 1024
 MAX_PLAN_BYTES = 64 * 1024
@@ -41,7 +53,11 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch of the plan; ``args`` are names of arguments, sizes, scratch, or int32 expressions."""
+    """One kernel launch of the plan; ``args`` are names of arguments, sizes, scratch, or int32 expressions.
+
+    A launch whose ``when`` is false for a case is left out there: one template can hold a kernel for small
+    and another for large sizes.
+    """
 
     kernel: str
     grid: tuple[Expression, ...]
@@ -50,6 +66,7 @@ class Launch:
     dynamic_shared_bytes: Expression
     cluster: tuple[Expression, ...] = ()
     cooperative: bool = False
+    when: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +102,7 @@ class Plan:
             used |= _names(scratch.shape)
         for launch in self.launches:
             used |= _names((*launch.grid, *launch.block, *launch.cluster, launch.dynamic_shared_bytes))
+            used |= launch.when.names if launch.when else set()
         return frozenset(used - known)
 
     def space(self, facts: DeviceFacts) -> SearchSpace:
@@ -106,7 +124,10 @@ def split_source(text: str, origin: str) -> tuple[str, int, str]:
     match = _PLAN.match(text)
     if match is None:
         raise PlanError(
-            "the file must start with a plan: a comment '/* kernelwright', TOML, '*/'", origin, line=1, column=1
+            "the file must start with a plan: a comment '/* kernelwright', TOML, '*/'",
+            origin,
+            line=1,
+            column=1,
         )
     plan = match.group(1)
     if len(plan.encode()) > MAX_PLAN_BYTES:
@@ -262,17 +283,19 @@ class _Reader:
         return [self._launch(self._table(entry, "launch")) for entry in entries]
 
     def _launch(self, entry: Mapping[str, Any]) -> Launch:
-        known = {"kernel", "grid", "block", "args", "dynamic_shared_bytes", "cluster", "cooperative"}
+        known = {"kernel", "grid", "block", "args", "dynamic_shared_bytes", "cluster", "cooperative", "when"}
         self._known_keys(entry, known, "launch")
         for key in ("kernel", "grid", "block", "args"):
             if key not in entry:
                 raise self._error(f"lacks the key {key!r}", "launch")
         kernel, cooperative = entry["kernel"], entry.get("cooperative", False)
         if not isinstance(kernel, str) or not _NAME.match(kernel):
-            raise self._error(f"kernel must be the name of an extern \"C\" kernel, not {kernel!r}", "launch.kernel")
+            raise self._error(
+                f'kernel must be the name of an extern "C" kernel, not {kernel!r}', "launch.kernel"
+            )
         if not isinstance(cooperative, bool):
             raise self._error("must be true or false", "launch.cooperative")
-        cluster = entry.get("cluster")
+        cluster, when = entry.get("cluster"), entry.get("when")
         return Launch(
             kernel=kernel,
             grid=self._expressions(entry["grid"], "launch.grid", 3),
@@ -283,6 +306,7 @@ class _Reader:
             ),
             cluster=() if cluster is None else self._expressions(cluster, "launch.cluster", 3),
             cooperative=cooperative,
+            when=None if when is None else self._expression(when, "launch.when"),
         )
 
     # -- names ----------------------------------------------------------------------------------------
@@ -299,15 +323,15 @@ class _Reader:
         later = {name for name, _ in plan.let}
         for name, expression in plan.let:
             if wrong := expression.names & later:
-                raise self._error(f"uses {sorted(wrong)[0]!r} before it is defined", f"let.{name}")
+                raise self._error(f"uses {min(wrong)!r} before it is defined", f"let.{name}")
             later.discard(name)
         fixed = {t.name for t in plan.tunables} | {name for name, _ in plan.fixed_let} | DEVICE_NAMES
         for constraint in plan.constraints:
             if wrong := constraint.expression.names - fixed:
                 raise self._error(
-                    f"uses {sorted(wrong)[0]!r}, but a constraint may use only {', '.join(sorted(fixed))}",
+                    f"uses {min(wrong)!r}, but a constraint may use only {', '.join(sorted(fixed))}",
                     f"constraints.{constraint.name}",
-                    sorted(wrong)[0],
+                    min(wrong),
                 )
 
 
@@ -325,7 +349,10 @@ def format_plan(plan: Plan) -> str:
         out += ["[let]", *(f"{name} = {_literal(expression)}" for name, expression in plan.let)]
     if plan.scratch:
         out.append("[scratch]")
-        out += [f"{s.name} = {{ dtype = {_literal(s.dtype)}, shape = {_literal(list(s.shape))} }}" for s in plan.scratch]
+        out += [
+            f"{s.name} = {{ dtype = {_literal(s.dtype)}, shape = {_literal(list(s.shape))} }}"
+            for s in plan.scratch
+        ]
     for launch in plan.launches:
         out += ["[[launch]]", f"kernel = {_literal(launch.kernel)}"]
         out += [f"grid = {_literal(list(launch.grid))}", f"block = {_literal(list(launch.block))}"]
@@ -333,6 +360,8 @@ def format_plan(plan: Plan) -> str:
             out.append(f"cluster = {_literal(list(launch.cluster))}")
         if launch.cooperative:
             out.append("cooperative = true")
+        if launch.when is not None:
+            out.append(f"when = {_literal(launch.when)}")
         out.append(f"dynamic_shared_bytes = {_literal(launch.dynamic_shared_bytes)}")
         out.append(f"args = {_literal(list(launch.args))}")
     return "\n".join([*out, "*/"])

@@ -100,7 +100,10 @@ class _Resolver:
             scratch.append(ScratchSpec(buffer.name, buffer.dtype, elements))
         if (total := 8 * sum(s.elements for s in scratch)) > self.facts.memory_bytes:
             raise self._error(f"scratch needs about {total} bytes, the device has {self.facts.memory_bytes}")
-        return ResolvedPlan(tuple(self._launch(launch) for launch in plan.launches), tuple(scratch))
+        active = [x for x in plan.launches if x.when is None or x.when.evaluate(self.values)]
+        if not active:
+            raise self._error("no launch is left: every 'when' is false for this case")
+        return ResolvedPlan(tuple(self._launch(launch) for launch in active), tuple(scratch))
 
     def _refuse_shadowing(self) -> None:
         plan = self.candidate.template.plan
@@ -142,7 +145,11 @@ class _Resolver:
             raise self._error(
                 f"{kernel}: {shared} bytes of dynamic shared memory, the limit is {facts.max_shared_bytes}"
             )
-        cluster = self._dims(launch.cluster, (MAX_CLUSTER,) * 3, f"{kernel}: cluster") if launch.cluster else (1, 1, 1)
+        cluster = (
+            self._dims(launch.cluster, (MAX_CLUSTER,) * 3, f"{kernel}: cluster")
+            if launch.cluster
+            else (1, 1, 1)
+        )
         if prod(cluster) > MAX_CLUSTER or any(g % c for g, c in zip(grid, cluster, strict=True)):
             raise self._error(f"{kernel}: the grid {grid} cannot be cut into clusters of {cluster}")
         return LaunchSpec(

@@ -1,0 +1,252 @@
+"""One campaign: baseline, search, confirmation.
+
+What an experiment changes, it changes in one place, :meth:`Campaign._learn`: for a new experiment after it is
+in the memory, and for an old one when a campaign is resumed.
+"""
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass, field
+
+from kernelwright.campaign.budget import Budget
+from kernelwright.campaign.events import Listener, Progress
+from kernelwright.campaign.policy import Policy, Work
+from kernelwright.campaign.result import CampaignResult, Confirmation, Leader
+from kernelwright.campaign.scheduler import Scheduler
+from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.standing import Entry, Standing
+from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.errors import UserError
+from kernelwright.core.identity import content_id
+from kernelwright.core.objective import Objective
+from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.resolve import resolve
+from kernelwright.generation.base import Proposal, Proposer
+from kernelwright.harness.protocol import CompileResult, Harness
+from kernelwright.memory.store import Memory
+from kernelwright.optimiser import make_optimiser
+from kernelwright.problems.loader import Problem
+
+
+class BaselineFailed(UserError):  # noqa: N818 - reads as what happened
+    """The problem's baseline does not pass its own check: there is nothing to compare with."""
+
+
+@dataclass
+class Campaign:
+    """Runs or continues one campaign; :mod:`kernelwright.campaign.sitting` builds it."""
+
+    id: str
+    settings: Settings
+    problem: Problem
+    harness: Harness
+    memory: Memory
+    proposer: Proposer
+    listener: Listener
+    budget: Budget
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        """The state that :meth:`_learn` moves on."""
+        facts = self.harness.facts
+        self.objective = Objective(self.settings.objective or self.problem.objective)
+        self.standing = Standing(self.objective)
+        self.policy = Policy(self.settings, lambda p: p.template.plan.space(facts), make_optimiser)
+        self.candidates: dict[str, Candidate] = {}
+        self.counts: dict[str, int] = {}
+        self.twins: dict[str, Outcome] = {}
+        self.baseline: Entry | None = None
+        self._started = 0
+        self._in_flight = 0
+        self._asking = asyncio.Lock()
+        self._news = asyncio.Condition()
+
+    # -- the three parts ------------------------------------------------------------------------------
+
+    async def run(self) -> CampaignResult:
+        """Baseline (unless known), search within the budget, confirmation. Raises BaselineFailed."""
+        if self.baseline is None:
+            await self._measure_baseline()
+        await self._take_proposals()
+        scheduler = Scheduler(
+            harness=self.harness,
+            compile_workers=self.settings.compile_workers,
+            take=self._take,
+            known=self._known,
+            started=lambda work: self.listener.trying(work.candidate, work.why),
+            done=self._done,
+        )
+        deadline = asyncio.get_running_loop().call_later(self.budget.left, self.stop.set)
+        interrupted = False
+        try:
+            await scheduler.run(self.stop)
+            interrupted = self.stop.is_set() and self.budget.left > 0
+        finally:
+            deadline.cancel()
+        state = "interrupted" if interrupted else "finished"
+        confirmation = None if interrupted else await self._confirm()
+        self.memory.finish_campaign(self.id, state, self.budget.used)
+        return self._result(state, confirmation)
+
+    async def _measure_baseline(self) -> None:
+        template = parse_template(self.problem.baseline_source, "baseline")
+        proposal = Proposal(
+            template, direction="baseline", proposer="baseline", rationale="the problem's naive kernel"
+        )
+        space = template.plan.space(self.harness.facts)
+        first = space.configuration(0) if template.plan.tunables else Configuration()
+        work = Work(Candidate(template, first), proposal, "the baseline that everything is compared with")
+        self.policy.add(proposal)
+        self.listener.trying(work.candidate, work.why)
+        compiled = await self.harness.compile(work.candidate)
+        outcome = (
+            compiled.as_outcome()
+            if compiled.status
+            else await self.harness.benchmark(work.candidate, compiled)
+        )
+        if outcome.status is not Status.MEASURED:
+            raise BaselineFailed(
+                f"{self.problem.name}: the baseline does not pass on {self.harness.facts.name}: "
+                f"{outcome.status}: {outcome.reason}"
+            )
+        self._started += 1
+        await self._done(work, outcome)
+
+    async def _take_proposals(self) -> None:
+        while (proposal := await self.proposer.propose()) is not None:
+            self.policy.add(proposal)
+
+    async def _confirm(self) -> Confirmation | None:
+        """Baseline and incumbent once more, back to back; not a new experiment, a check of two old ones."""
+        leader = self.standing.incumbent
+        if self.baseline is None or leader is None or leader.candidate == self.baseline.candidate:
+            return None
+        times = []
+        for entry in (self.baseline, leader):
+            candidate = self.candidates[entry.candidate]
+            compiled = await self.harness.compile(candidate)
+            outcome = await self.harness.benchmark(candidate, compiled) if compiled.status is None else None
+            if outcome is None or outcome.status is not Status.MEASURED:
+                reason = outcome.reason if outcome else compiled.reason
+                self.listener.note(f"confirmation of {entry.candidate} failed: {reason}")
+                return None
+            times.append(self.objective.time(outcome.times_ms()))
+        confirmation = Confirmation(*times)
+        self.memory.note(self.id, "confirmation", json.dumps(asdict(confirmation)))
+        return confirmation
+
+    # -- what the scheduler calls ---------------------------------------------------------------------
+
+    async def _take(self) -> Work | None:
+        """Next work; waits while everything askable is in flight, ``None`` when nothing can come any more."""
+        while not self.stop.is_set() and self.budget.allows(self._started):
+            leader = self.standing.incumbent
+            best = self.objective.cost(leader.times) if leader else None
+            async with self._asking:
+                work = await asyncio.to_thread(self.policy.next, best)
+            if work is not None and work.candidate.id not in self.candidates:
+                self.candidates[work.candidate.id] = work.candidate
+                self._started += 1
+                self._in_flight += 1
+                return work
+            if work is None:
+                if not self._in_flight:
+                    self.listener.note("every configuration of every template has been tried")
+                    return None
+                async with self._news:
+                    await self._news.wait()
+        return None
+
+    def _known(self, work: Work, compiled: CompileResult) -> Outcome | None:
+        self.policy_static(work, compiled)
+        return self.twins.get(self._twin_key(work.candidate, compiled.digest))
+
+    def policy_static(self, work: Work, compiled: CompileResult) -> None:
+        """Static metrics help the surrogate before the device has spoken."""
+        if compiled.static is not None:
+            self.policy.static(work.candidate, compiled.static)
+
+    def _twin_key(self, candidate: Candidate, digest: str) -> str:
+        """Equal binaries launched in the same way are one kernel: it is never measured twice."""
+        facts, signature = self.harness.facts, self.problem.signature
+        plans = [
+            resolve(candidate, case.sizes, facts, signature)
+            for case in self.problem.cases(self.settings.slow_cases)
+        ]
+        return content_id("twin", digest, repr(plans))
+
+    async def _done(self, work: Work, outcome: Outcome) -> None:
+        number = self.memory.record(self._experiment(work, outcome))
+        async with self._asking:
+            leads = self._learn(number, work.candidate, outcome)
+        self._in_flight = max(0, self._in_flight - 1)
+        async with self._news:
+            self._news.notify_all()
+        progress = self.progress()
+        self.listener.finished(work.candidate, outcome, progress)
+        if leads:
+            self.memory.milestone(self._milestone(number, work, progress))
+            self.listener.leads(work.candidate, progress)
+
+    # -- state ----------------------------------------------------------------------------------------
+
+    def _learn(self, number: int, candidate: Candidate, outcome: Outcome) -> bool:
+        """Take one recorded experiment into the state; true when it leads now."""
+        self.candidates[candidate.id] = candidate
+        self.counts[outcome.status] = self.counts.get(outcome.status, 0) + 1
+        measured = outcome.status is Status.MEASURED
+        times = outcome.times_ms()
+        if self.policy.record(candidate, outcome, self.objective.cost(times) if measured else None):
+            self.listener.note(f"{candidate.template.name}: paused after repeated compile failures")
+        if not measured:
+            return False
+        if outcome.artifact_digest:
+            self.twins.setdefault(self._twin_key(candidate, outcome.artifact_digest), outcome)
+        changed = self.standing.add(number, candidate.id, times)
+        if self.baseline is None:
+            self.baseline = Entry(-self.objective.score(times), number, candidate.id, times)
+        leader = self.standing.incumbent
+        return changed and leader is not None and leader.candidate == candidate.id
+
+    def progress(self) -> Progress:
+        """Standing right now."""
+        leader, base = self.standing.incumbent, self.baseline
+        time = self.objective.time(leader.times) if leader else None
+        return Progress(
+            seconds=self.budget.used,
+            budget_seconds=self.budget.seconds,
+            experiments=sum(self.counts.values()),
+            measured=self.counts.get(Status.MEASURED, 0),
+            incumbent=leader.candidate if leader else None,
+            incumbent_ms=time,
+            ratio=time / self.objective.time(base.times) if time and base else None,
+            paused=tuple(self.policy.paused()),
+        )
+
+    def _result(self, state: str, confirmation: Confirmation | None) -> CampaignResult:
+        leader, base = self.standing.incumbent, self.baseline
+        if leader is None or base is None:
+            raise BaselineFailed(f"{self.problem.name}: the campaign has no baseline")
+        facts = self.harness.facts
+        return CampaignResult(
+            campaign=self.id,
+            problem=self.problem.name,
+            device=facts.name,
+            device_model=facts.model,
+            objective=self.objective.name,
+            state=state,
+            slow_cases=self.settings.slow_cases,
+            baseline=self._leader(base),
+            incumbent=self._leader(leader),
+            experiments=sum(self.counts.values()),
+            seconds=self.budget.used,
+            statuses=dict(sorted(self.counts.items())),
+            confirmation=confirmation,
+        )
+
+    def _leader(self, entry: Entry) -> Leader:
+        candidate = self.candidates[entry.candidate]
+        return Leader(
+            entry.candidate, str(candidate), self.objective.time(entry.times), entry.score, dict(entry.times)
+        )

@@ -1,0 +1,138 @@
+"""Which candidate comes next: a bandit over templates, each with an optimiser of its own numbers.
+
+A template's worth is the expected improvement (in log time) of its next configuration over the incumbent,
+per second that such an experiment has cost: the GPU's time goes where most is expected of it. A new template
+first gets a short numeric budget; now and then the least tried one has its turn, since a surrogate with few
+points can be wrong.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kernelwright.campaign.settings import Settings
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.outcome import Outcome, StaticMetrics, Status
+from kernelwright.core.space import SearchSpace
+from kernelwright.generation.base import Proposal
+from kernelwright.optimiser.base import Observation, Optimiser
+
+OptimiserFactory = Callable[[SearchSpace, int], Optimiser]
+LEAST_TRIED_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Work:
+    """A candidate to evaluate, and why it was chosen."""
+
+    candidate: Candidate
+    proposal: Proposal
+    why: str
+
+
+@dataclass
+class Arm:
+    """One template with its optimiser and what it has cost so far."""
+
+    proposal: Proposal
+    optimiser: Optimiser
+    asked: int = 0
+    told: int = 0
+    seconds: float = 0.0
+    compile_failures: int = 0
+    paused_until: int = 0
+
+    @property
+    def seconds_each(self) -> float:
+        """Mean cost of one experiment; optimistic while unknown."""
+        return max(self.seconds / self.told, 1e-3) if self.told else 1e-3
+
+
+@dataclass
+class Policy:
+    """The bandit. Not thread-safe: the campaign serialises its calls."""
+
+    settings: Settings
+    make_space: Callable[[Proposal], SearchSpace]
+    make_optimiser: OptimiserFactory
+    arms: dict[str, Arm] = field(default_factory=dict)
+    finished: int = 0
+
+    def __post_init__(self) -> None:
+        """Its own random numbers, so that a campaign repeats with its seed."""
+        self._rng = np.random.default_rng([self.settings.seed, 0x9E37])
+
+    def add(self, proposal: Proposal) -> None:
+        """Take a template in; one already known is ignored."""
+        if proposal.template.id not in self.arms:
+            seed = self.settings.seed * 1009 + len(self.arms)
+            optimiser = self.make_optimiser(self.make_space(proposal), seed)
+            self.arms[proposal.template.id] = Arm(proposal, optimiser)
+
+    def next(self, best_cost: float | None) -> Work | None:
+        """The next candidate, or ``None`` when nothing can be asked now."""
+        open_arms = [arm for arm in self.arms.values() if not arm.optimiser.exhausted]
+        arms = [arm for arm in open_arms if arm.paused_until <= self.finished] or open_arms
+        while arms:
+            arm, why = self._choose(arms, best_cost)
+            suggestions = arm.optimiser.ask(1)
+            if suggestions:
+                arm.asked += 1
+                return self._work(arm, suggestions[0].configuration, f"{why}; {suggestions[0].reason}")
+            arms.remove(arm)
+        return None
+
+    def _choose(self, arms: list[Arm], best_cost: float | None) -> tuple[Arm, str]:
+        young = [arm for arm in arms if arm.asked < self.settings.young_budget]
+        if young:
+            arm = min(young, key=lambda a: a.asked)
+            return (
+                arm,
+                f"new template, configuration {arm.asked + 1} of {self.settings.young_budget} before judging",
+            )
+        if self._rng.random() < LEAST_TRIED_SHARE:
+            return min(arms, key=lambda a: a.asked), "least tried template"
+        gains = [arm.optimiser.expected_gain(best_cost) for arm in arms]
+        rates = [gain / arm.seconds_each for gain, arm in zip(gains, arms, strict=True)]
+        best = int(np.argmax(rates))
+        return arms[best], f"expected gain {100 * gains[best]:.2g} %"
+
+    def _work(self, arm: Arm, configuration: Configuration, why: str) -> Work:
+        return Work(Candidate(arm.proposal.template, configuration), arm.proposal, why)
+
+    def static(self, candidate: Candidate, static: StaticMetrics) -> None:
+        """Tell what the compiler says before the device has spoken."""
+        arm = self.arms.get(candidate.template.id)
+        if arm is not None:
+            arm.optimiser.tell_static(candidate.configuration, static)
+
+    def record(self, candidate: Candidate, outcome: Outcome, cost: float | None) -> bool:
+        """Learn from an outcome; true when this pauses the candidate's direction."""
+        self.finished += 1
+        arm = self.arms.get(candidate.template.id)
+        if arm is None:
+            return False
+        arm.told += 1
+        arm.asked = max(arm.asked, arm.told)
+        arm.seconds += sum(outcome.seconds.get(key, 0.0) for key in ("check", "time", "overhead"))
+        observation = Observation(
+            value=cost, status=outcome.status, cases=outcome.times_ms() or None, static=outcome.static
+        )
+        arm.optimiser.tell(candidate.configuration, observation)
+        return outcome.status is Status.COMPILE_FAILED and self._count_failure(arm)
+
+    def _count_failure(self, arm: Arm) -> bool:
+        lineage = [a for a in self.arms.values() if a.proposal.direction == arm.proposal.direction]
+        arm.compile_failures += 1
+        if sum(a.compile_failures for a in lineage) <= self.settings.pause_after:
+            return False
+        for member in lineage:
+            member.compile_failures = 0
+            member.paused_until = self.finished + self.settings.pause_experiments
+        return True
+
+    def paused(self) -> Iterable[str]:
+        """Directions that wait after too many compile failures."""
+        return sorted({a.proposal.direction for a in self.arms.values() if a.paused_until > self.finished})

@@ -1,0 +1,87 @@
+"""What a campaign gives back; the object that ``run --json`` ends with."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Leader:
+    """A measured candidate with its objective. ``time_ms`` is the objective's plain time, per case in ``times``."""
+
+    id: str
+    description: str
+    time_ms: float
+    score: float
+    times: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Baseline and incumbent measured once more, back to back, at the end: free of the luck of the best of many."""
+
+    baseline_ms: float
+    incumbent_ms: float
+
+    @property
+    def ratio(self) -> float:
+        """Incumbent's time over the baseline's."""
+        return self.incumbent_ms / self.baseline_ms
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """State of a campaign when it ends. Ratios under 1 are faster than the baseline."""
+
+    campaign: str
+    problem: str
+    device: str
+    device_model: str
+    objective: str
+    state: str
+    slow_cases: bool
+    baseline: Leader
+    incumbent: Leader
+    experiments: int
+    seconds: float
+    statuses: dict[str, int] = field(default_factory=dict)
+    confirmation: Confirmation | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Incumbent's time over the baseline's, as measured in the search."""
+        return self.incumbent.time_ms / self.baseline.time_ms
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for scripts."""
+        confirmed = self.confirmation
+        return {
+            "campaign": self.campaign,
+            "problem": self.problem,
+            "device": self.device,
+            "device_model": self.device_model,
+            "objective": self.objective,
+            "state": self.state,
+            "cases": "slow" if self.slow_cases else "full",
+            "baseline": _leader(self.baseline),
+            "incumbent": {**_leader(self.incumbent), "ratio_to_baseline": self.ratio},
+            "confirmed": None
+            if confirmed is None
+            else {
+                "baseline_ms": confirmed.baseline_ms,
+                "incumbent_ms": confirmed.incumbent_ms,
+                "ratio_to_baseline": confirmed.ratio,
+            },
+            "experiments": self.experiments,
+            "statuses": self.statuses,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def _leader(leader: Leader) -> dict[str, Any]:
+    return {
+        "id": leader.id,
+        "description": leader.description,
+        "time_ms": leader.time_ms,
+        "score": leader.score,
+        "cases": {case: {"median_ms": time} for case, time in leader.times.items()},
+    }

@@ -1,0 +1,85 @@
+"""Two lanes: compiling runs ahead in parallel, the device is used by one candidate at a time.
+
+Seed setting: at most two candidates in the device lane (one runs, one is staged). A lane that has compiled
+waits for its place there, so nothing is chosen long before the device can use it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kernelwright.campaign.policy import Work
+from kernelwright.core.outcome import Outcome
+from kernelwright.harness.protocol import CompileResult, Harness
+
+DEVICE_LANE = 2
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """Runs work through a harness.
+
+    ``take`` gives the next work, or ``None`` when there is no more; ``known`` the outcome of an equal binary
+    measured before; ``started`` hears what goes to the device; ``done`` takes each result.
+    """
+
+    harness: Harness
+    compile_workers: int
+    take: Callable[[], Awaitable[Work | None]]
+    known: Callable[[Work, CompileResult], Outcome | None]
+    started: Callable[[Work], None]
+    done: Callable[[Work, Outcome], Awaitable[None]]
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until there is no more work or ``stop`` is set; the experiment on the device is always finished.
+
+        A HarnessError in one lane ends all lanes.
+        """
+        places = asyncio.Semaphore(DEVICE_LANE)
+        device = asyncio.Lock()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self.compile_workers + DEVICE_LANE):
+                    group.create_task(self._lane(places, device, stop))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+    async def _lane(self, places: asyncio.Semaphore, device: asyncio.Lock, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            work = await self.take()
+            if work is None:
+                return
+            compiled = await _unless(stop, self.harness.compile(work.candidate))
+            if compiled is None:
+                return
+            if compiled.status is not None:
+                await self.done(work, compiled.as_outcome())
+                continue
+            async with places:
+                outcome = self.known(work, compiled) or await self._measure(work, compiled, device, stop)
+            if outcome is not None:
+                await self.done(work, outcome)
+
+    async def _measure(
+        self, work: Work, compiled: CompileResult, device: asyncio.Lock, stop: asyncio.Event
+    ) -> Outcome | None:
+        async with device:
+            if stop.is_set():
+                return None
+            self.started(work)
+            return await self.harness.benchmark(work.candidate, compiled)
+
+
+async def _unless(stop: asyncio.Event, call: Coroutine[Any, Any, T]) -> T | None:
+    """Result of ``call``, or ``None`` when ``stop`` comes first (the call is cancelled)."""
+    task, stopping = asyncio.create_task(call), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        stopping.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

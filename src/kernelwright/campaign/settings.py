@@ -1,0 +1,28 @@
+"""What a user asks of a campaign."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kernelwright.core.objective import ObjectiveName
+
+
+class Settings(BaseModel):
+    """Kept in the memory, so that ``resume`` needs nothing but the campaign's id."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    problem: str
+    device: str
+    objective: ObjectiveName | None = None
+    """``None``: the problem's own objective."""
+    slow_cases: bool = False
+    seconds: float = Field(default=150.0, gt=0, le=24 * 3600)
+    evaluations: int | None = Field(default=None, ge=1)
+    compile_workers: int = Field(default=4, ge=1, le=256)
+    seed: int = Field(default=0, ge=0)
+    use_catalogue: bool = True
+    young_budget: int = Field(default=8, ge=1)
+    """Configurations that a new template gets before it is judged: a good structure with bad numbers must live."""
+    pause_after: int = Field(default=3, ge=1)
+    """Compile failures that a direction may have; one more pauses it."""
+    pause_experiments: int = Field(default=20, ge=1)
+    """How many experiments a paused direction waits."""

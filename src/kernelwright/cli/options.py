@@ -1,0 +1,47 @@
+"""Options that several commands share, and what they mean."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelwright.core.errors import UserError
+
+MEMORY_FILE = "memory.db"
+
+ProblemArgument = Annotated[str, typer.Argument(help="A bundled problem's name, or the folder of your own.")]
+DeviceOption = Annotated[str, typer.Option("--device", "-d", help="auto, cuda:N or cpu.")]
+DirOption = Annotated[Path, typer.Option("--dir", help="Where campaigns are kept.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for scripts.")]
+CampaignArgument = Annotated[
+    str, typer.Argument(help="Id of a campaign, an unambiguous start of it, or 'last'.")
+]
+SlowOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--slow-cases/--full-cases",
+        help="The problem's smaller cases, or all. By default small on cpu, full on cuda.",
+    ),
+]
+DEFAULT_DIR = Path(".kernelwright")
+
+
+def pick_device(name: str) -> str:
+    """``auto`` is the first CUDA device where there is a usable one, else the cpu."""
+    if name == "cpu":
+        return name
+    if name == "cuda":
+        return "cuda:0"
+    if name == "auto":
+        from kernelwright.devices.cuda import probe
+
+        return "cuda:0" if probe().usable else "cpu"
+    kind, _, number = name.partition(":")
+    if kind != "cuda" or not number.isdecimal():
+        raise UserError(f"--device {name!r} is no device: use auto, cpu or cuda:N")
+    return name
+
+
+def use_slow_cases(device: str, *, chosen: bool | None) -> bool:
+    """Small cases are for slow devices unless the user says otherwise."""
+    return device == "cpu" if chosen is None else chosen

@@ -1,0 +1,137 @@
+"""``run`` and ``resume``: a campaign from the command line."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from kernelwright.campaign.events import Listener, Silent
+from kernelwright.campaign.result import CampaignResult
+from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.sitting import resume_campaign, start_campaign
+from kernelwright.cli.live import LiveView
+from kernelwright.cli.options import (
+    DEFAULT_DIR,
+    CampaignArgument,
+    DeviceOption,
+    DirOption,
+    JsonOption,
+    ProblemArgument,
+    SlowOption,
+    pick_device,
+    use_slow_cases,
+)
+from kernelwright.core.objective import ObjectiveName
+
+Sitting = Callable[[Listener], Coroutine[Any, Any, CampaignResult]]
+SecondsOption = Annotated[
+    float, typer.Option("--seconds", "-t", min=1, max=86400, help="Time budget of the search.")
+]
+
+
+def run(
+    problem: ProblemArgument,
+    device: DeviceOption = "auto",
+    seconds: SecondsOption = 150.0,
+    evaluations: Annotated[
+        int | None, typer.Option(min=1, help="Budget in experiments, baseline included.")
+    ] = None,
+    objective: Annotated[ObjectiveName | None, typer.Option(help="By default the problem's own.")] = None,
+    slow_cases: SlowOption = None,
+    compile_workers: Annotated[int, typer.Option(min=1, max=256, help="Parallel compilers.")] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of inputs and search.")] = 0,
+    no_catalogue: Annotated[
+        bool, typer.Option("--no-catalogue", help="Start from the baseline alone.")
+    ] = False,
+    directory: DirOption = DEFAULT_DIR,
+    as_json: JsonOption = False,
+) -> int:
+    """Search for the fastest verified kernel of a problem, starting from its naive baseline.
+
+    Without a model configured, structure comes from the problem's catalogue of templates and numbers from
+    Bayesian optimisation.
+    """
+    name = pick_device(device)
+    settings = Settings(
+        problem=problem,
+        device=name,
+        objective=objective,
+        seconds=seconds,
+        evaluations=evaluations,
+        slow_cases=use_slow_cases(name, chosen=slow_cases),
+        compile_workers=compile_workers,
+        seed=seed,
+        use_catalogue=not no_catalogue,
+    )
+    return _watch(
+        f"{problem} on {name}", as_json, lambda listener: start_campaign(settings, directory, listener)
+    )
+
+
+def resume(
+    campaign: CampaignArgument = "last",
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", "-t", min=1, help="New total time budget.")
+    ] = None,
+    evaluations: Annotated[int | None, typer.Option(min=1, help="New total budget in experiments.")] = None,
+    directory: DirOption = DEFAULT_DIR,
+    as_json: JsonOption = False,
+) -> int:
+    """Go on with a campaign that was interrupted or killed, from the memory alone."""
+    return _watch(
+        f"resumed {campaign}",
+        as_json,
+        lambda listener: resume_campaign(
+            campaign, directory, listener, seconds=seconds, evaluations=evaluations
+        ),
+    )
+
+
+def _watch(title: str, as_json: bool, sitting: Sitting) -> int:
+    """Run a sitting under a live view (or silently for scripts) and print its result; exit code."""
+    if as_json:
+        result = asyncio.run(sitting(Silent()))
+        typer.echo(json.dumps(result.as_json()))
+    else:
+        console = Console()
+        with LiveView(console, f"kernelwright: {title}") as view:
+            result = asyncio.run(sitting(view))
+        print_result(console, result)
+    return 130 if result.state == "interrupted" else 0
+
+
+def print_result(console: Console, result: CampaignResult) -> None:
+    """The result for people: what was reached, on what, and how sure that is."""
+    label = f"{result.device} ({result.device_model})"
+    if result.slow_cases:
+        label += ", small cases"
+    console.print(
+        f"\n{result.problem} on {label}, objective {result.objective}: {result.state}",
+        style="bold",
+        markup=False,
+    )
+    table = Table("case", "baseline ms", "incumbent ms", "ratio", box=None, pad_edge=False)
+    for case, before in result.baseline.times.items():
+        after = result.incumbent.times[case]
+        table.add_row(case, f"{before:.4g}", f"{after:.4g}", f"{after / before:.3f}")
+    base, best = result.baseline.time_ms, result.incumbent.time_ms
+    table.add_row("objective", f"{base:.4g}", f"{best:.4g}", f"{result.ratio:.3f}", style="bold")
+    console.print(table)
+    console.print(f"incumbent {result.incumbent.id}: {result.incumbent.description}", markup=False)
+    if result.confirmation is not None:
+        confirmed = result.confirmation
+        console.print(
+            f"measured once more at the end, back to back: {confirmed.ratio:.3f}x of the baseline's time "
+            f"({1 / confirmed.ratio:.1f} times as fast)"
+        )
+    if result.device == "cpu":
+        console.print("These are CPU times: they say nothing about a GPU.", style="yellow")
+    counts = ", ".join(f"{count} {status}" for status, count in result.statuses.items())
+    console.print(
+        f"{result.experiments} experiments in {result.seconds:.0f} s: {counts}; campaign {result.campaign}"
+    )
+    console.print(f"next: kernelwright show {result.campaign} --source", markup=False)

@@ -1,0 +1,84 @@
+"""A harness and an optimiser that answer from a table, for tests of the loop."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from kernelwright.core.candidate import Candidate, Template, parse_template
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.outcome import CaseTiming, Outcome, Status
+from kernelwright.harness.protocol import CompileResult, ProfileResult, SubmitResult
+
+FACTS = DeviceFacts(
+    name="cpu", kind="cpu", model="fake", arch="", uuid="fake", num_sms=2, warp_size=32, max_threads_per_block=1024,
+    max_shared_bytes=232448, l2_bytes=1 << 20, memory_bytes=1 << 34, registers_per_sm=65536,
+    shared_bytes_per_sm=233472, max_threads_per_sm=2048, max_blocks_per_sm=32, toolchain="fake 1",
+)  # fmt: skip
+
+
+def template(name: str = "t", values: int = 4, extra: str = "") -> Template:
+    numbers = ", ".join(str(value) for value in range(1, values + 1))
+    return parse_template(
+        f'/* kernelwright\n[tune]\nX = [{numbers}]\n[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\n'
+        f'args = ["A"]\n*/\n// {name}{extra}\nextern "C" __global__ void k(float* A) {{}}\n',
+        name,
+    )
+
+
+def measured(ms: float, digest: str = "") -> Outcome:
+    timing = CaseTiming("n=1", (ms,) * 8, "clock")
+    return Outcome(Status.MEASURED, cases=(timing,), artifact_digest=digest, seconds={"time": 0.01})
+
+
+@dataclass
+class FakeHarness:
+    """``times[(template, X)]`` in ms; a status instead of a number fails there. Counts overlaps on the device."""
+
+    times: dict[tuple[str, int], float | Status]
+    compile_seconds: float = 0.0
+    device_seconds: float = 0.0
+    facts: DeviceFacts = FACTS
+    measured: list[str] = field(default_factory=list)
+    compiling: int = 0
+    most_compiling: int = 0
+    on_device: int = 0
+    most_on_device: int = 0
+    same_digest: bool = False
+
+    def _answer(self, candidate: Candidate) -> float | Status:
+        return self.times.get((candidate.template.name, int(candidate.configuration.get("X", 0))), 1.0)
+
+    async def compile(self, candidate: Candidate) -> CompileResult:
+        self.compiling += 1
+        self.most_compiling = max(self.most_compiling, self.compiling)
+        await asyncio.sleep(self.compile_seconds)
+        self.compiling -= 1
+        answer = self._answer(candidate)
+        if answer is Status.COMPILE_FAILED:
+            return CompileResult(candidate.id, status=Status.COMPILE_FAILED, reason="line 3: no")
+        digest = "same" if self.same_digest else candidate.id
+        return CompileResult(candidate.id, artifact="a", digest=digest)
+
+    async def benchmark(self, candidate: Candidate, compiled: CompileResult) -> Outcome:
+        self.on_device += 1
+        self.most_on_device = max(self.most_on_device, self.on_device)
+        await asyncio.sleep(self.device_seconds)
+        self.on_device -= 1
+        self.measured.append(candidate.id)
+        answer = self._answer(candidate)
+        if isinstance(answer, Status):
+            return Outcome(answer, reason="because")
+        return measured(answer, compiled.digest)
+
+    async def profile(self, candidate: Candidate, case: str) -> ProfileResult:
+        return ProfileResult("not_available")
+
+    async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:
+        return SubmitResult("no_board")
+
+    async def close(self) -> None:
+        pass
+
+
+def candidate(name: str = "t", x: int = 1) -> Candidate:
+    return Candidate(template(name), Configuration({"X": x}))
