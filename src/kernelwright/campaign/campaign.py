@@ -172,7 +172,7 @@ class Campaign:
         facts, signature = self.harness.facts, self.problem.signature
         plans = [
             resolve(candidate, case.sizes, facts, signature)
-            for case in self.problem.cases(self.settings.slow_cases)
+            for case in self.problem.cases(slow=self.settings.slow_cases)
         ]
         return content_id("twin", digest, repr(plans))
 

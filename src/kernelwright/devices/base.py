@@ -9,14 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from kernelwright.core.case import Array, Buffer, CaseInputs, Tolerance
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.launch import BuildRequest, ResolvedPlan
 from kernelwright.core.outcome import CaseTiming, StaticMetrics, Status
 
-Array = npt.NDArray[Any]
+__all__ = [
+    "Array",
+    "Buffer",
+    "BuildResult",
+    "CaseInputs",
+    "CaseRequest",
+    "CaseSource",
+    "Compiler",
+    "RunRequest",
+    "RunResult",
+    "Runner",
+    "TimingProtocol",
+    "Tolerance",
+]
 
 
 @dataclass(frozen=True)
@@ -50,31 +61,6 @@ class TimingProtocol:
     graph_runs: int = 10
     graph_below_ms: float = 0.005
     clear_l2: bool = True
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """An output is right where ``|out - ref| <= atol + rtol * |ref|`` in float64 and finite masks agree."""
-
-    rtol: float
-    atol: float
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """One array argument of a case. ``role`` is ``in``, ``out`` or ``inout``; C-contiguous, dense."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    role: str
-
-
-@dataclass(frozen=True)
-class CaseInputs:
-    """One input set of a case: host arrays for ``in`` and ``inout`` arguments, in the problem's dtype."""
-
-    arrays: Mapping[str, Array]
 
 
 class CaseSource(Protocol):
