@@ -1,0 +1,268 @@
+"""Loads problem folders. Nothing of a folder is executed here: ``reference.py`` runs in the device worker."""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from kernelwright.core.case import Array, Buffer
+from kernelwright.core.errors import ProblemError
+from kernelwright.core.identity import content_id
+from kernelwright.core.objective import ObjectiveName
+from kernelwright.core.resolve import Signature
+from kernelwright.problems.check import array_shape, case_id, evaluate, faults
+from kernelwright.problems.inputs import draw, generator
+from kernelwright.problems.spec import CaseSpec, ProblemSpec
+
+MAX_FILE_BYTES = 4 * 2**20
+_TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input size. ``slow`` marks the smaller set that only slow devices (the cpu) run."""
+
+    id: str
+    sizes: Mapping[str, int] = field(hash=False)
+    slow: bool = False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A loaded problem folder: plain data and texts."""
+
+    spec: ProblemSpec
+    folder: Path
+    reference_source: str = field(repr=False)
+    baseline_source: str = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.spec.name
+
+    @cached_property
+    def id(self) -> str:
+        """Content hash of the specification, the reference and the baseline."""
+        return content_id("problem", self.spec.model_dump_json(), self.reference_source, self.baseline_source)
+
+    @property
+    def objective(self) -> ObjectiveName:
+        """The problem's default objective."""
+        return self.spec.objective
+
+    @cached_property
+    def signature(self) -> Signature:
+        """What a plan's ``args`` may name."""
+        return Signature(
+            buffers={a.name: a.dtype for a in self.spec.arrays},
+            scalars={a.name: (a.dtype, a.value) for a in self.spec.arguments if a.value is not None},
+        )
+
+    def cases(self, *, slow: bool) -> tuple[Case, ...]:
+        """Cases in order: the real ones, or the smaller ones for slow devices (the real ones if there are none)."""
+        specs = self.spec.slow_cases if slow and self.spec.slow_cases else self.spec.cases
+        return tuple(_case(spec, slow=specs is self.spec.slow_cases) for spec in specs)
+
+    def buffers(self, case: Case) -> tuple[Buffer, ...]:
+        """Array arguments of a case, in the order of the specification."""
+        return tuple(
+            Buffer(name=a.name, dtype=a.dtype, shape=array_shape(a, case.sizes), role=a.role)
+            for a in self.spec.arrays
+        )
+
+    def work(self, case: Case) -> tuple[int, int]:
+        """Bytes to move and floating point operations of a case, for the roofline."""
+        return evaluate(self.spec.work.bytes, case.sizes), evaluate(self.spec.work.flops, case.sizes)
+
+    def make_inputs(self, case: Case, set_index: int, seed: int) -> dict[str, Array]:
+        """Input set ``set_index`` of a case: equal arguments give equal arrays, any other gives unrelated ones.
+
+        An argument with several distributions takes them in turn, one a set.
+        """
+        arrays = {}
+        for argument in self.spec.arrays:
+            if argument.is_input:
+                entry = self.spec.inputs[argument.name]
+                distribution = entry[set_index % len(entry)] if isinstance(entry, tuple) else entry
+                rng = generator(seed, case.id, set_index, argument.name)
+                arrays[argument.name] = draw(
+                    distribution, rng, array_shape(argument, case.sizes), argument.dtype
+                )
+        return arrays
+
+    def reference(self, case: Case, inputs: Mapping[str, Any], xp: Any) -> dict[str, Any]:
+        """Right outputs of a case, in float64 (integers: int64), for inputs that are arrays of ``xp``.
+
+        ``xp`` is numpy, cupy or torch. Executes ``reference.py``: only for the device worker. Raises ProblemError
+        when the reference does not give the outputs that problem.toml promises.
+        """
+        from array_api_compat import array_namespace
+
+        xp = array_namespace(*inputs.values()) if inputs else xp
+        wide = {name: xp.astype(array, _wide_dtype(xp, array)) for name, array in inputs.items()}
+        scalars = {name: _rounded(dtype, value) for name, (dtype, value) in self.signature.scalars.items()}
+        outputs = self._reference_function(xp, dict(case.sizes), **wide, **scalars)
+        self._check_outputs(case, outputs)
+        return dict(outputs)
+
+    @cached_property
+    def _reference_function(self) -> Callable[..., Any]:
+        path = self.folder / "reference.py"
+        namespace: dict[str, Any] = {"__name__": "reference", "__file__": str(path)}
+        try:
+            exec(compile(self.reference_source, str(path), "exec"), namespace)  # noqa: S102 - the problem's own code
+        except SyntaxError as error:
+            raise ProblemError(f"{path}:{error.lineno or 0}: not valid Python: {error.msg}") from None
+        function = namespace.get("reference")
+        if not callable(function):
+            raise ProblemError(f"{path}: has no function 'reference': define reference(xp, sizes, ...)")
+        return function  # type: ignore[no-any-return]
+
+    def _check_outputs(self, case: Case, outputs: Any) -> None:
+        expected = {b.name: b.shape for b in self.buffers(case) if b.role != "in"}
+        path = self.folder / "reference.py"
+        if not isinstance(outputs, dict) or set(outputs) != set(expected):
+            got = ", ".join(map(str, outputs)) if isinstance(outputs, dict) else type(outputs).__name__
+            raise ProblemError(
+                f"{path}: reference must return a dict with {', '.join(expected)}, it returned {got}"
+            )
+        for name, shape in expected.items():
+            if tuple(outputs[name].shape) != shape:
+                raise ProblemError(
+                    f"{path}: reference returned {name} of shape {tuple(outputs[name].shape)}, "
+                    f"problem.toml says {shape} for the case {case.id}"
+                )
+
+    def catalogue(self) -> tuple[tuple[str, str], ...]:
+        """Name and text of the templates that come with the problem, in order of their names."""
+        folder = self.folder / "catalogue"
+        paths = sorted(folder.glob("*.cu")) if folder.is_dir() else []
+        return tuple((path.stem, _read(path)) for path in paths)
+
+
+def bundled_names() -> tuple[str, ...]:
+    """Names of the problems that come with the package."""
+    return tuple(sorted(path.parent.name for path in _bundled_folder().glob("*/problem.toml")))
+
+
+def load_problem(name_or_path: str | Path) -> Problem:
+    """The bundled problem of that name, or the problem in that folder.
+
+    Raises ProblemError: one line with file, key, what is wrong and how to mend it.
+    """
+    folder = _find(name_or_path)
+    toml = folder / "problem.toml"
+    text = _read(toml)
+    spec = _parse(text, toml)
+    return Problem(
+        spec=spec,
+        folder=folder,
+        reference_source=_read(folder / "reference.py"),
+        baseline_source=_read(folder / "baseline.cu"),
+    )
+
+
+def _bundled_folder() -> Path:
+    return Path(__file__).parent / "bundled"
+
+
+def _find(name_or_path: str | Path) -> Path:
+    text = str(name_or_path)
+    if isinstance(name_or_path, str) and text in bundled_names():
+        return _bundled_folder() / text
+    path = Path(text).expanduser()
+    if path.is_file() and path.name == "problem.toml":
+        return path.parent
+    if path.is_dir():
+        return path
+    if os.sep in text or isinstance(name_or_path, Path):
+        raise ProblemError(f"{path}: there is no such problem folder: give a folder with a problem.toml")
+    close = difflib.get_close_matches(text, bundled_names(), n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"bundled are: {', '.join(bundled_names())}"
+    raise ProblemError(f"{text!r} is neither a bundled problem nor a folder: {hint}")
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise ProblemError(
+                f"{path}: is larger than {MAX_FILE_BYTES // 2**20} MiB, which is no problem file"
+            )
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ProblemError(f"{path}: the file is missing: a problem needs it, see docs/problems.md") from None
+    except UnicodeDecodeError as error:
+        raise ProblemError(f"{path}: is not UTF-8 text at byte {error.start}: save it as UTF-8") from None
+    except OSError as error:
+        raise ProblemError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _parse(text: str, path: Path) -> ProblemSpec:
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        place = _TOML_PLACE.search(str(error))
+        where = f"{path}:{place[1]}:{place[2]}" if place else str(path)
+        raise ProblemError(f"{where}: not valid TOML: {_TOML_PLACE.sub('', str(error))}") from None
+    try:
+        spec = ProblemSpec.model_validate(table)
+    except ValidationError as error:
+        first, more = error.errors()[0], error.error_count() - 1
+        raise _fault(path, _key(table, first["loc"]), _message(first), more) from None
+    found = list(faults(spec))
+    if found:
+        raise _fault(path, *found[0], len(found) - 1)
+    return spec
+
+
+def _fault(path: Path, key: str, message: str, more: int) -> ProblemError:
+    rest = f" (and {more} more)" if more else ""
+    return ProblemError(f"{path}: {key or 'problem'}: {' '.join(message.split())}{rest}")
+
+
+def _key(table: Any, loc: tuple[int | str, ...]) -> str:
+    """Dotted path as far as the file has it: pydantic adds names of union members, which no user wrote."""
+    parts: list[str] = []
+    for index, part in enumerate(loc):
+        inside = (isinstance(table, dict) and part in table) or (
+            isinstance(table, list) and isinstance(part, int)
+        )
+        if inside:
+            table = table[part]
+        elif index < len(loc) - 1:
+            continue
+        parts.append(str(part))
+    return ".".join(parts)
+
+
+def _message(error: Any) -> str:
+    kind, message = error["type"], str(error["msg"]).removeprefix("Value error, ")
+    if kind == "extra_forbidden":
+        return "is an unknown key: remove it, or see docs/problems.md for the keys there are"
+    if kind == "missing":
+        return "is missing: add it"
+    shown = repr(error.get("input"))
+    return message if kind == "value_error" or len(shown) > 60 else f"{message}, not {shown}"
+
+
+def _case(spec: CaseSpec, *, slow: bool) -> Case:
+    return Case(id=case_id(spec), sizes=dict(spec.sizes), slow=slow)
+
+
+def _wide_dtype(xp: Any, array: Any) -> Any:
+    return xp.float64 if xp.isdtype(array.dtype, "real floating") else xp.int64
+
+
+def _rounded(dtype: str, value: float) -> float | int:
+    """A scalar as the kernels get it: rounded to its dtype."""
+    number: float | int = np.dtype(dtype).type(value).item()
+    return number

@@ -1,0 +1,149 @@
+"""The format of ``problem.toml`` as pydantic models; docs/problems.md describes it for people."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from kernelwright.core.errors import ExpressionError
+from kernelwright.core.expressions import parse
+from kernelwright.core.objective import ObjectiveName
+from kernelwright.problems.inputs import Distribution
+
+Dtype = Literal["float16", "float32", "float64", "int32", "int64", "uint8"]
+ITEM_BYTES: dict[str, int] = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_SLUG = re.compile(r"[a-z0-9][a-z0-9_-]*\Z")
+
+
+def _expression(text: str) -> str:
+    try:
+        parse(text)
+    except ExpressionError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _integer_as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _identifier(name: str) -> str:
+    if not _NAME.match(name):
+        raise ValueError(f"{name!r} is not a name: use letters, digits and _, and start with no digit")
+    return name
+
+
+ExpressionText = Annotated[
+    str, BeforeValidator(_integer_as_text, json_schema_input_type=int | str), AfterValidator(_expression)
+]
+"""An integer, or an expression over the case's sizes in quotes."""
+Identifier = Annotated[str, AfterValidator(_identifier)]
+Size = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ToleranceSpec(_Model):
+    """An output is right where ``|out - ref| <= atol + rms * RMS(ref) + rtol * |ref|``; all 0 is exact.
+
+    ``rms`` makes a tolerance free of scale: errors of a long sum grow with the size of the outputs as a whole,
+    not with the one output that happens to be near zero.
+    """
+
+    rtol: float = Field(0.0, ge=0, lt=1)
+    atol: float = Field(0.0, ge=0)
+    rms: float = Field(0.0, ge=0, lt=1)
+
+
+class Argument(_Model):
+    """One argument of the kernels. Arrays have a ``shape``, role ``scalar`` has a ``value``.
+
+    Sizes need no entry: every size of the cases is an ``int32`` scalar.
+    """
+
+    name: Identifier
+    dtype: Dtype
+    role: Literal["in", "out", "inout", "scalar"]
+    shape: tuple[ExpressionText, ...] | None = Field(None, min_length=1, max_length=8)
+    value: float | int | None = None
+    tolerance: ToleranceSpec | None = None
+
+    @property
+    def is_input(self) -> bool:
+        """Filled before a run."""
+        return self.role in {"in", "inout"}
+
+    @property
+    def is_output(self) -> bool:
+        """Checked after a run."""
+        return self.role in {"out", "inout"}
+
+
+class CaseSpec(_Model):
+    """One input size. ``id`` defaults to the sizes, as in ``M=128,N=128,K=128``."""
+
+    sizes: dict[Identifier, Size] = Field(min_length=1)
+    id: str = Field("", max_length=100)
+
+
+class Work(_Model):
+    """What a case has to move (bytes, each array once) and to compute (floating point operations)."""
+
+    bytes: ExpressionText
+    flops: ExpressionText = "0"
+
+
+class Rules(_Model):
+    """What a candidate may not do. Rules are data here; the harness holds them."""
+
+    no_tensor_cores: bool = False
+    no_inline_ptx: bool = False
+
+
+class Goal(_Model):
+    """When a campaign may stop early: a speed-up over the baseline, or a share of the roofline."""
+
+    speedup: float | None = Field(None, gt=1)
+    roofline_fraction: float | None = Field(None, gt=0, le=1)
+
+
+class ProblemSpec(_Model):
+    """A whole ``problem.toml``."""
+
+    name: str
+    title: str = Field(min_length=1, max_length=100)
+    description: str = Field(min_length=1)
+    arguments: tuple[Argument, ...] = Field(min_length=1, max_length=64)
+    inputs: dict[str, Distribution | tuple[Distribution, ...]] = Field(default_factory=dict)
+    cases: tuple[CaseSpec, ...] = Field(min_length=1)
+    slow_cases: tuple[CaseSpec, ...] = ()
+    tolerance: ToleranceSpec
+    work: Work
+    rules: Rules = Rules()
+    objective: ObjectiveName = ObjectiveName.SEED
+    goal: Goal | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _slug(cls, name: str) -> str:
+        if not _SLUG.match(name):
+            raise ValueError(f"{name!r} is no name: use lower-case letters, digits, _ and -")
+        return name
+
+    @property
+    def size_names(self) -> tuple[str, ...]:
+        """Names of the sizes, in the order of the first case."""
+        return tuple(self.cases[0].sizes)
+
+    @property
+    def arrays(self) -> tuple[Argument, ...]:
+        """Arguments that are buffers."""
+        return tuple(a for a in self.arguments if a.role != "scalar")
+
+
+def problem_schema() -> dict[str, Any]:
+    """JSON schema of ``problem.toml``."""
+    return ProblemSpec.model_json_schema(mode="validation")
