@@ -1,0 +1,108 @@
+"""Device buffers with guard bands on both sides, and a pool that hands out changing addresses."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kernelwright.devices.cuda.driver import OUT_OF_MEMORY, CudaError, Driver
+
+GUARD = 4096
+ALIGNMENT = 256
+_COARSE = 64 << 20
+
+
+class OutOfDeviceMemory(CudaError):  # noqa: N818 - reads as what happened
+    """No device memory left, even after the caches were given back."""
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """``nbytes`` for a candidate at ``pointer``, aligned to 256 bytes, between two guard bands.
+
+    The bands cover [base, pointer) and from the very last byte to ``base + total``.
+    """
+
+    base: int
+    nbytes: int
+    capacity: int
+
+    @property
+    def pointer(self) -> int:
+        """Address that a candidate gets."""
+        return self.base + GUARD
+
+    @property
+    def total(self) -> int:
+        """Bytes from ``base`` to the end of the second band."""
+        return 2 * GUARD + _round_up(self.nbytes, ALIGNMENT)
+
+
+class BufferPool:
+    """Guarded buffers. Released blocks are reused oldest first, so that addresses rotate.
+
+    ``make_room`` is called once when memory runs out; it returns whether it gave anything back.
+    """
+
+    def __init__(self, driver: Driver, budget: int) -> None:
+        self.driver = driver
+        self.budget = budget
+        self.cached = 0
+        self.make_room: Callable[[], bool] = lambda: False
+        self._free: dict[int, deque[int]] = {}
+
+    def acquire(self, nbytes: int) -> Guarded:
+        """A buffer whose contents are left over. Raises OutOfDeviceMemory."""
+        capacity = _capacity(nbytes)
+        blocks = self._free.get(capacity)
+        # Two spare blocks are kept waiting: the next buffer is then not where the last one was.
+        if blocks and len(blocks) > 1:
+            self.cached -= capacity
+            return Guarded(blocks.popleft(), nbytes, capacity)
+        try:
+            return Guarded(self.allocate(capacity + 2 * GUARD), nbytes, capacity)
+        except OutOfDeviceMemory:
+            if blocks:
+                self.cached -= capacity
+                return Guarded(blocks.popleft(), nbytes, capacity)
+            raise
+
+    def release(self, buffer: Guarded) -> None:
+        """Take a buffer back; nothing in the stream may use it any more."""
+        if self.cached + buffer.capacity > self.budget:
+            self.driver.free(buffer.base)
+            return
+        self.cached += buffer.capacity
+        self._free.setdefault(buffer.capacity, deque()).append(buffer.base)
+
+    def allocate(self, nbytes: int) -> int:
+        """Plain device memory, after giving caches back where needed. Raises OutOfDeviceMemory."""
+        try:
+            return self.driver.allocate(nbytes)
+        except CudaError as error:
+            if error.code != OUT_OF_MEMORY:
+                raise
+        self.trim()
+        self.make_room()
+        try:
+            return self.driver.allocate(nbytes)
+        except CudaError as error:
+            raise OutOfDeviceMemory(error.code, error.name, f"allocating {nbytes} bytes") from None
+
+    def trim(self) -> None:
+        """Free all waiting blocks."""
+        for blocks in self._free.values():
+            for base in blocks:
+                self.driver.free(base)
+        self._free.clear()
+        self.cached = 0
+
+
+def _capacity(nbytes: int) -> int:
+    """Size class: powers of two up to 64 MiB, then multiples of 64 MiB."""
+    if nbytes > _COARSE:
+        return _round_up(nbytes, _COARSE)
+    return max(ALIGNMENT, 1 << max(nbytes - 1, 0).bit_length())
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit

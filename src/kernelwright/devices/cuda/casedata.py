@@ -1,0 +1,174 @@
+"""Inputs and right outputs of the cases, kept on the device across candidates, least recently used first out."""
+
+import math
+import struct
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from kernelwright.core.errors import ProblemError
+from kernelwright.devices.base import Array, Buffer, CaseSource, Tolerance
+from kernelwright.devices.cuda.buffers import GUARD, Guarded
+from kernelwright.devices.cuda.gpu import Gpu
+from kernelwright.devices.cuda.reference import Reference, bytes_of
+
+SETTLE_S: Final = 60.0
+
+ITEM_BYTES: Final = {
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+    "bool": 1,
+    "int8": 1,
+    "uint8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "uint64": 8,
+}
+
+
+def buffer_bytes(buffer: Buffer) -> int:
+    """Bytes of a dense buffer. Raises ProblemError for a dtype that the device does not know."""
+    if buffer.dtype not in ITEM_BYTES:
+        known = ", ".join(ITEM_BYTES)
+        raise ProblemError(
+            f"argument {buffer.name!r} has dtype {buffer.dtype!r}; the cuda device knows {known}"
+        )
+    return prod(buffer.shape) * ITEM_BYTES[buffer.dtype]
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """One input set on the device: pristine inputs with their fingerprints, right outputs, tolerances."""
+
+    arrays: dict[str, Guarded]
+    fingerprints: dict[str, int]
+    expected: dict[str, int]
+    tolerance: dict[str, Tolerance]
+
+
+@dataclass
+class CaseData:
+    """All that is kept of one case."""
+
+    case: str
+    buffers: tuple[Buffer, ...]
+    sets: list[InputSet] = field(default_factory=list)
+
+    @property
+    def outputs(self) -> tuple[Buffer, ...]:
+        """Arguments that a candidate writes."""
+        return tuple(b for b in self.buffers if b.role in {"out", "inout"})
+
+    @property
+    def nbytes(self) -> int:
+        """Device bytes held."""
+        held = sum(bytes_of(s.expected, self.buffers) for s in self.sets)
+        return held + sum(a.total for s in self.sets for a in s.arrays.values())
+
+
+class CaseStore:
+    """Cases by name, for one source at a time; another source empties it."""
+
+    def __init__(self, gpu: Gpu, reference: Reference) -> None:
+        self.gpu = gpu
+        self.reference = reference
+        self._source: CaseSource | None = None
+        self._cases: OrderedDict[str, CaseData] = OrderedDict()
+        self._current = ""
+        gpu.pool.make_room = self._make_room
+
+    def get(self, source: CaseSource, case: str, sets: int) -> CaseData:
+        """The case with at least ``sets`` input sets. Raises ProblemError when the problem's data do not fit."""
+        if source is not self._source:
+            self.clear()
+            self._source = source
+        self._current = case
+        data = self._cases.get(case)
+        if data is None:
+            data = self._cases[case] = CaseData(case, source.buffers(case))
+        self._cases.move_to_end(case)
+        while len(data.sets) < sets:
+            data.sets.append(self._prepare(source, data, len(data.sets)))
+            self._shrink()
+        return data
+
+    def drop(self, case: str) -> None:
+        """Forget a case: its inputs were changed."""
+        data = self._cases.pop(case, None)
+        for entry in data.sets if data else ():
+            for array in entry.arrays.values():
+                self.gpu.driver.free(array.base)
+            for pointer in entry.expected.values():
+                self.gpu.driver.free(pointer)
+
+    def clear(self) -> None:
+        """Forget all cases."""
+        for case in list(self._cases):
+            self.drop(case)
+
+    def _make_room(self) -> bool:
+        others = [case for case in self._cases if case != self._current]
+        for case in others:
+            self.drop(case)
+        return bool(others)
+
+    def _shrink(self) -> None:
+        while sum(d.nbytes for d in self._cases.values()) > self.gpu.budget and len(self._cases) > 1:
+            oldest = next(case for case in self._cases if case != self._current)
+            self.drop(oldest)
+
+    def _prepare(self, source: CaseSource, data: CaseData, index: int) -> InputSet:
+        inputs = source.inputs(data.case, index)
+        arrays: dict[str, Guarded] = {}
+        for buffer in data.buffers:
+            if buffer.role in {"in", "inout"}:
+                if buffer.name not in inputs.arrays:
+                    raise ProblemError(f"the inputs of case {data.case} lack {buffer.name!r}")
+                arrays[buffer.name] = self._upload(inputs.arrays[buffer.name], buffer, data.case)
+        fingerprints = self._fingerprints(arrays)
+        expected = self.reference.expected(source, data.case, data.buffers, inputs)
+        tolerance = {
+            b.name: source.tolerance(data.case, b.name, self._rms(expected[b.name], prod(b.shape)))
+            for b in data.outputs
+        }
+        return InputSet(arrays, fingerprints, expected, tolerance)
+
+    def _upload(self, array: Array, buffer: Buffer, case: str) -> Guarded:
+        dense = np.ascontiguousarray(array)
+        nbytes = buffer_bytes(buffer)
+        if dense.nbytes != nbytes:
+            raise ProblemError(
+                f"input {buffer.name!r} of case {case} has {dense.nbytes} bytes,"
+                f" {nbytes} are needed ({buffer.dtype} {list(buffer.shape)})"
+            )
+        held = Guarded(self.gpu.pool.allocate(2 * GUARD + nbytes + 256), nbytes, nbytes)
+        self.gpu.driver.upload(held.pointer, dense.ctypes.data, nbytes)
+        return held
+
+    def _fingerprints(self, arrays: dict[str, Guarded]) -> dict[str, int]:
+        gpu, held = self.gpu, list(arrays.values())
+        operations = [
+            gpu.zero_rows(len(held)),
+            *gpu.trusted.guard_fill(held),
+            *gpu.trusted.hash(held, gpu.row(0)),
+        ]
+        gpu.run([*operations, gpu.fetch_rows(len(held))], SETTLE_S, gated=False)
+        rows = gpu.read_rows(len(held))
+        return {name: int(row["bad"]) for name, row in zip(arrays, rows, strict=True)}
+
+    def _rms(self, pointer: int, count: int) -> float:
+        gpu = self.gpu
+        operations = [gpu.zero_rows(1), gpu.trusted.squares(pointer, count, gpu.row(0)), gpu.fetch_rows(1)]
+        gpu.run(operations, SETTLE_S, gated=False)
+        row = gpu.read_rows(1)[0]
+        finite = int(row["first_inverted"])
+        total = struct.unpack("<d", struct.pack("<Q", int(row["bad"])))[0]
+        return math.sqrt(total / finite) if finite else 0.0

@@ -1,0 +1,187 @@
+"""The cuda device's compiler: a source with macros becomes a checked cubin with its static metrics."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from kernelwright.core.errors import UserError
+from kernelwright.core.launch import COMPILER_OPTIONS, BuildRequest
+from kernelwright.core.outcome import StaticMetrics, Status
+from kernelwright.devices.base import BuildResult
+from kernelwright.devices.cuda.cubin import CubinError, check_cubin, read_cubin, without_unit
+from kernelwright.devices.cuda.diagnostics import SOURCE_NAME, first_error, missing_header, trim
+from kernelwright.devices.cuda.headers import included, stand_ins, toolkit_include_paths
+from kernelwright.devices.cuda.nvcc import compile_with_nvcc, find_nvcc
+from kernelwright.devices.cuda.nvrtc import Compiled, Nvrtc, OptionError
+from kernelwright.devices.cuda.ptxas import parse_report
+
+_ARCH = re.compile(r"sm_(\d{2,3})([af]?)")
+_LIBRARY_PREFIXES = ("_ZN4cuda", "_ZN3cub", "_ZN18cooperative_groups", "_ZN6thrust", "_ZN6nvcuda")
+_EMPTY_KERNEL = '\nextern "C" __global__ void kernelwright_empty() {}\n'
+_OPENS_NAMESPACE = re.compile(r"(?<!using )\bnamespace\b(?!\s+\w+\s*=)|##")
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+def target_arch(arch: str) -> str:
+    """Compile target: from compute capability 9.0 on the architecture-specific one (``sm_90a``: wgmma, TMA)."""
+    match = _ARCH.fullmatch(arch)
+    if not match:
+        raise UserError(f"{arch!r} is no CUDA architecture: give one such as 'sm_90a'")
+    number, suffix = match.groups()
+    return f"sm_{number}{suffix or ('a' if int(number) >= 90 else '')}"
+
+
+class CudaCompiler:
+    """NVRTC first, nvcc for sources with headers that NVRTC lacks. Needs no GPU.
+
+    ``arch`` is used where a request names none. ``cache_dir`` holds the headers that NVRTC brings along
+    (26 MB, unpacked once); by default the user's cache folder, or a temporary one where that is not writable.
+    Raises MissingError without NVIDIA's packages.
+    """
+
+    def __init__(self, arch: str | None = None, cache_dir: Path | None = None) -> None:
+        self.arch = arch
+        self.nvrtc = Nvrtc()
+        self._nvcc = find_nvcc()
+        self._cache_dir = cache_dir
+        self._header_options: tuple[str, ...] | None = None
+        self._library: dict[tuple[str, ...], frozenset[str]] = {}
+
+    @property
+    def toolchain(self) -> str:
+        """Name and version of what compiles."""
+        return f"nvrtc {self.nvrtc.version}"
+
+    def warm_up(self) -> None:
+        """First compile of the process (0.3 s) and unpacking of NVIDIA's headers, ahead of the first request."""
+        options = [f"--gpu-architecture={target_arch(self.arch or 'sm_90a')}", *self._headers()]
+        self.nvrtc.compile(_EMPTY_KERNEL, SOURCE_NAME, options)
+
+    def build(self, request: BuildRequest, scratch: Path) -> BuildResult:
+        """Compile, check the cubin, read the resource report; the artifact lies in ``scratch``."""
+        started = time.perf_counter()
+        result = self._build(request, scratch)
+        return replace(result, seconds=time.perf_counter() - started)
+
+    def _build(self, request: BuildRequest, scratch: Path) -> BuildResult:
+        arch = target_arch(request.arch or self.arch or "")
+        unknown = [name for name in request.options if name not in COMPILER_OPTIONS]
+        if unknown:
+            allowed = ", ".join(COMPILER_OPTIONS)
+            reason = f"compiler setting {unknown[0]!r} is not allowed (allowed: {allowed})"
+            return BuildResult(status=Status.COMPILE_FAILED, reason=reason)
+        compiled = self._compile(request, arch, scratch)
+        if compiled.cubin is None:
+            return _failed(compiled.log)
+        try:
+            symbols = read_cubin(compiled.cubin)
+        except CubinError as error:
+            return BuildResult(status=Status.COMPILE_FAILED, reason=str(error), log=trim(compiled.log))
+        library = self._library_globals(request.source, symbols.writable, arch)
+        if verdict := check_cubin(symbols, request.kernels, library):
+            status, reason = verdict
+            return BuildResult(status=status, reason=reason, log=trim(compiled.log))
+        digest = hashlib.sha256(compiled.cubin).hexdigest()
+        artifact = scratch / f"{digest[:16]}.cubin"
+        artifact.write_bytes(compiled.cubin)
+        static = StaticMetrics(kernels=parse_report(compiled.log), code_bytes=len(compiled.cubin))
+        return BuildResult(artifact=str(artifact), digest=digest, static=static, log=trim(compiled.log))
+
+    def _compile(self, request: BuildRequest, arch: str, scratch: Path) -> Compiled:
+        macros = [f"-D{name}={int(value)}" for name, value in request.macros.items()]
+        macros.append("-DKERNELWRIGHT_CUDA=1")
+        settings = _settings(request.options)
+        options = [f"--gpu-architecture={arch}", "--std=c++17", "--ptxas-options=-v", *self._headers()]
+        compiled = self.nvrtc.compile(
+            request.source, SOURCE_NAME, [*options, *macros, *settings], stand_ins(request.source)
+        )
+        lacking = None if compiled.cubin else missing_header(compiled.log)
+        if lacking and self._nvcc:
+            return compile_with_nvcc(self._nvcc, request.source, arch, [*macros, *settings], scratch)
+        return compiled
+
+    def _headers(self) -> tuple[str, ...]:
+        """Options that make NVIDIA's headers known: NVRTC's own where it brings them, else an installation's."""
+        if self._header_options is None:
+            option = f"--use-bundled-headers={self._header_dir()}"
+            try:
+                with _locked(self._header_dir()):
+                    done = self.nvrtc.compile(
+                        f"#include <cuda_fp16.h>{_EMPTY_KERNEL}",
+                        SOURCE_NAME,
+                        ["--gpu-architecture=sm_80", option],
+                    )
+                usable = done.cubin is not None
+            except OptionError:
+                usable = False
+            found = (option,) if usable else tuple(f"-I{path}" for path in toolkit_include_paths())
+            self._header_options = found
+        return self._header_options
+
+    def _header_dir(self) -> Path:
+        if self._cache_dir is None:
+            base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+            self._cache_dir = _writable(base / "kernelwright") or Path(
+                tempfile.mkdtemp(prefix="kernelwright-")
+            )
+        return self._cache_dir / f"nvrtc-{self.nvrtc.version}-headers"
+
+    def _library_globals(self, source: str, writable: tuple[str, ...], arch: str) -> frozenset[str]:
+        """Writable globals that NVIDIA's headers themselves define (C++ constants), never the candidate's own.
+
+        The headers are compiled alone and what they leave is allowed. Further names of NVIDIA's namespaces
+        (constants of templates that the candidate used) are allowed only where the source opens no namespace,
+        so that nothing can hide there.
+        """
+        suspects = {name for name in map(without_unit, writable) if name.startswith(_LIBRARY_PREFIXES)}
+        if not suspects:
+            return frozenset()
+        key = (arch, *included(source))
+        if key not in self._library:
+            text = "".join(f"#include <{name}>\n" for name in key[1:]) + _EMPTY_KERNEL
+            options = [f"--gpu-architecture={arch}", "--std=c++17", *self._headers()]
+            cubin = self.nvrtc.compile(text, SOURCE_NAME, options, stand_ins(source)).cubin
+            names = read_cubin(cubin).writable if cubin else ()
+            self._library[key] = frozenset(map(without_unit, names))
+        if _OPENS_NAMESPACE.search(_COMMENT.sub(" ", source)):
+            return self._library[key]
+        return self._library[key] | suspects
+
+
+def _settings(options: Mapping[str, bool | int]) -> list[str]:
+    settings = ["--use_fast_math"] if options.get("use_fast_math") else []
+    registers = int(options.get("maxrregcount", 0))
+    return [*settings, f"--maxrregcount={registers}"] if registers > 0 else settings
+
+
+def _failed(log: str) -> BuildResult:
+    header = missing_header(log)
+    reason = first_error(log)
+    if header:
+        place = reason.split(":", 1)[0] if reason.startswith("line") else "the source"
+        reason = f"{place}: header {header!r} is not available to device code: leave it out"
+    return BuildResult(status=Status.COMPILE_FAILED, reason=reason, log=trim(log))
+
+
+def _writable(folder: Path) -> Path | None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Several compile workers start at once; only one may unpack."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f"{folder.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

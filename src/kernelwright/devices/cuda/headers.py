@@ -1,0 +1,110 @@
+"""Headers for device code: small stand-ins for host headers that NVRTC lacks, and where NVIDIA's lie."""
+
+import importlib.util
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+_INTEGERS = """#pragma once
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+typedef long long intptr_t;
+typedef unsigned long long uintptr_t;
+#define INT32_MAX 2147483647
+#define INT32_MIN (-INT32_MAX - 1)
+#define UINT32_MAX 4294967295u
+"""
+_LIMITS = """#pragma once
+#define CHAR_BIT 8
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295u
+#define LLONG_MAX 9223372036854775807ll
+#define LLONG_MIN (-LLONG_MAX - 1ll)
+#define ULLONG_MAX 18446744073709551615ull
+"""
+_FLOATS = """#pragma once
+#define FLT_MAX 3.402823466e+38f
+#define FLT_MIN 1.175494351e-38f
+#define FLT_EPSILON 1.192092896e-07f
+#define DBL_MAX 1.7976931348623157e+308
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_EPSILON 2.2204460492503131e-16
+"""
+_MATHS = """#pragma once
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+#ifndef M_PI
+#define M_PI 3.14159265358979323846
+#endif
+"""
+_NOTHING = "#pragma once\n"
+_TENSOR_MAP = "#pragma once\ntypedef struct alignas(128) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;\n"
+
+STAND_INS: Final[Mapping[str, str]] = {
+    "cstdint": _INTEGERS,
+    "stdint.h": _INTEGERS,
+    "inttypes.h": _INTEGERS,
+    "climits": _LIMITS,
+    "limits.h": _LIMITS,
+    "cfloat": _FLOATS,
+    "float.h": _FLOATS,
+    "cmath": _MATHS,
+    "math.h": _MATHS,
+    "cstddef": _NOTHING,
+    "stddef.h": _NOTHING,
+    "cstdio": _NOTHING,
+    "stdio.h": _NOTHING,
+    "cstdlib": _NOTHING,
+    "stdlib.h": _NOTHING,
+    "cuda_runtime.h": _NOTHING,
+    "cuda_runtime_api.h": _NOTHING,
+    "device_launch_parameters.h": _NOTHING,
+    "cuda.h": _TENSOR_MAP,
+}
+"""Host headers that models like to include; NVRTC has their functions built in or does not need them."""
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+
+
+def included(source: str) -> tuple[str, ...]:
+    """Names that the source includes, each once, in order."""
+    return tuple(dict.fromkeys(_INCLUDE.findall(source)))
+
+
+def stand_ins(source: str) -> dict[str, str]:
+    """The stand-ins that this source asks for."""
+    return {name: STAND_INS[name] for name in included(source) if name in STAND_INS}
+
+
+def toolkit_include_paths() -> tuple[str, ...]:
+    """Include folders of an installed toolkit or of NVIDIA's wheels, those that exist."""
+    roots = [Path(os.environ[key]) for key in ("CUDA_PATH", "CUDA_HOME") if os.environ.get(key)]
+    spec = importlib.util.find_spec("nvidia")
+    wheels = [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
+    folders = [root / "include" for root in [*roots, Path("/usr/local/cuda")]]
+    for wheel in wheels:
+        folders += [
+            wheel / "cu13" / "include",
+            wheel / "cuda_runtime" / "include",
+            wheel / "cuda_cccl" / "include",
+        ]
+    found: list[str] = []
+    for folder in folders:
+        if (folder / "cuda_fp16.h").is_file():
+            found.append(str(folder))
+            if (folder / "cccl").is_dir():
+                found.append(str(folder / "cccl"))
+    return tuple(dict.fromkeys(found))

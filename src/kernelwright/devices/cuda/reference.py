@@ -1,0 +1,122 @@
+"""Right outputs, computed once by the problem's reference in float64 and kept on the device."""
+
+import importlib
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from kernelwright.core.errors import ProblemError
+from kernelwright.devices.base import Array, Buffer, CaseInputs, CaseSource
+from kernelwright.devices.cuda.buffers import BufferPool
+
+
+class Reference:
+    """Runs references through the best array library at hand: cupy, torch on the device, numpy on the host."""
+
+    def __init__(self, pool: BufferPool, ordinal: int) -> None:
+        self.pool = pool
+        self.driver = pool.driver
+        self.ordinal = ordinal
+        self.namespace, self.xp = _choose(ordinal)
+
+    def expected(
+        self, source: CaseSource, case: str, buffers: tuple[Buffer, ...], inputs: CaseInputs
+    ) -> dict[str, int]:
+        """Device pointers of dense float64 arrays, one an output; memory is the caller's to free.
+
+        Raises ProblemError when the reference lacks an output or gives another size.
+        """
+        host = {name: as_numbers(array, _dtype_of(buffers, name)) for name, array in inputs.arrays.items()}
+        given = source.expected(case, {name: self._to_device(a) for name, a in host.items()}, self.xp)
+        outputs = [b for b in buffers if b.role in {"out", "inout"}]
+        found: dict[str, int] = {}
+        for buffer in outputs:
+            if buffer.name not in given:
+                raise ProblemError(f"the reference gives no output {buffer.name!r} for case {case}")
+            found[buffer.name] = self._keep(given[buffer.name], buffer, case)
+        del given
+        self._free_cached()
+        return found
+
+    def _to_device(self, array: Array) -> Any:
+        if self.namespace == "cupy":
+            return self.xp.asarray(array)
+        if self.namespace == "torch":
+            return self.xp.from_numpy(np.array(array)).to(f"cuda:{self.ordinal}")
+        return array
+
+    def _keep(self, values: Any, buffer: Buffer, case: str) -> int:
+        count = prod(buffer.shape)
+        held = _float64(values)
+        size = prod(held.shape)
+        if size != count:
+            raise ProblemError(
+                f"the reference gives {size} values for output {buffer.name!r} of case {case}; its shape has {count}"
+            )
+        pointer = self.pool.allocate(8 * count)
+        if isinstance(held, np.ndarray):
+            self.driver.upload(pointer, held.ctypes.data, 8 * count)
+        else:
+            self.driver.synchronize()
+            self.driver.copy(pointer, int(held.__cuda_array_interface__["data"][0]), 8 * count)
+            self.driver.synchronize()
+        return pointer
+
+    def _free_cached(self) -> None:
+        self.driver.synchronize()
+        if self.namespace == "cupy":
+            self.xp.get_default_memory_pool().free_all_blocks()
+        elif self.namespace == "torch":
+            self.xp.cuda.empty_cache()
+
+
+def as_numbers(array: Array, dtype: str) -> Array:
+    """Values a reference can compute with: bfloat16, which numpy lacks, becomes float32 (exactly)."""
+    if dtype != "bfloat16":
+        return array
+    bits = np.ascontiguousarray(array).view(np.uint16) if array.dtype.itemsize == 2 else None
+    if bits is None:
+        return array.astype(np.float32)
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def _dtype_of(buffers: tuple[Buffer, ...], name: str) -> str:
+    return next((b.dtype for b in buffers if b.name == name), "")
+
+
+def _float64(values: Any) -> Any:
+    """Dense float64 array of whatever library gave the values (numpy, cupy, torch, a plain number)."""
+    kind = type(values).__module__.split(".")[0]
+    if kind == "cupy":
+        cupy = importlib.import_module("cupy")
+        return cupy.ascontiguousarray(values, dtype=cupy.float64)
+    if kind == "torch":
+        torch = importlib.import_module("torch")
+        dense = values.detach().to(torch.float64).contiguous()
+        return dense if dense.is_cuda else dense.numpy()
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _choose(ordinal: int) -> tuple[str, Any]:
+    """First array library that really computes on the device."""
+    try:
+        cupy = importlib.import_module("cupy")
+        cupy.cuda.Device(ordinal).use()
+        int(cupy.arange(3, dtype=cupy.float64).sum())
+    except (ImportError, OSError, RuntimeError, AttributeError):
+        pass
+    else:
+        return "cupy", cupy
+    try:
+        torch = importlib.import_module("torch")
+        torch.zeros(1, device=f"cuda:{ordinal}").cpu()
+    except (ImportError, OSError, RuntimeError, AttributeError, AssertionError):
+        return "numpy", np
+    return "torch", torch
+
+
+def bytes_of(mapping: Mapping[str, int], buffers: tuple[Buffer, ...]) -> int:
+    """Device bytes of expected outputs."""
+    return sum(8 * prod(b.shape) for b in buffers if b.name in mapping)

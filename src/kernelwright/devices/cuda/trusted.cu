@@ -1,0 +1,202 @@
+// Kernels of the harness itself: they prepare and check what candidates work on. Compiled by NVRTC once per
+// device. Every kernel takes its tables by value, so that nothing has to be uploaded per launch.
+
+typedef unsigned long long u64;
+
+// One guarded buffer: [base, begin) and [end, total) are guard bands, [begin, end) is what a candidate gets.
+struct Span {
+    unsigned char* base;
+    u64 begin, end, total;
+};
+struct Spans {
+    Span item[24];
+};
+
+// One result row. Zero means: nothing found. "first" is stored inverted so that a zeroed row needs no set-up.
+struct Row {
+    u64 bad;
+    u64 first_inverted;
+    u64 worst_bits;
+    u64 mask;
+};
+
+__device__ static u64 now() {
+    u64 t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+}
+
+__device__ static u64 mix(u64 x) {  // finaliser of SplitMix64 (Steele, Lea, Flood 2014)
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+// Holds the stream until the host has put the whole sequence into the queue. It ends by itself.
+extern "C" __global__ void kw_gate(const volatile unsigned* flag, unsigned* late, unsigned want, u64 limit_ns) {
+    u64 start = now();
+    while (static_cast<int>(*flag - want) < 0) {
+        if (now() - start > limit_ns) {
+            *late = want;
+            return;
+        }
+        __nanosleep(100);
+    }
+}
+
+// Progress that the host can still read after the context is lost.
+extern "C" __global__ void kw_mark(volatile unsigned* where, unsigned value) {
+    *where = value;
+    __threadfence_system();
+}
+
+extern "C" __global__ void kw_fill(Spans spans, unsigned pattern) {
+    Span s = spans.item[blockIdx.y];
+    u64 bytes = s.end - s.begin;
+    unsigned char* data = s.base + s.begin;
+    u64 at = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+    uint4 wide = make_uint4(pattern, pattern, pattern, pattern);
+    for (u64 i = at; i < bytes / 16; i += step) reinterpret_cast<uint4*>(data)[i] = wide;
+    for (u64 i = bytes / 16 * 16 + at; i < bytes; i += step) data[i] = pattern >> (8 * (i & 3));
+}
+
+extern "C" __global__ void kw_clear(uint4* data, u64 count, unsigned value) {
+    u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+    for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
+        data[i] = make_uint4(value, value, value, value);
+}
+
+__device__ static unsigned char canary(const unsigned char* at, u64 seed) {
+    return static_cast<unsigned char>(mix(seed + reinterpret_cast<u64>(at)) >> 17);
+}
+
+extern "C" __global__ void kw_guard_fill(Spans spans, u64 seed) {
+    Span s = spans.item[blockIdx.x];
+    u64 tail = s.total - s.end;
+    for (u64 i = threadIdx.x; i < s.begin + tail; i += blockDim.x) {
+        unsigned char* at = s.base + (i < s.begin ? i : s.end + (i - s.begin));
+        *at = canary(at, seed);
+    }
+}
+
+// Counts damaged guard bytes; "first" is the damaged byte's offset from the buffer's beginning plus s.begin.
+extern "C" __global__ void kw_guard_check(Spans spans, u64 seed, Row* rows) {
+    Span s = spans.item[blockIdx.x];
+    u64 tail = s.total - s.end, bad = 0, first = ~0ull;
+    for (u64 i = threadIdx.x; i < s.begin + tail; i += blockDim.x) {
+        u64 offset = i < s.begin ? i : s.end + (i - s.begin);
+        if (s.base[offset] != canary(s.base + offset, seed)) {
+            ++bad;
+            first = min(first, offset);
+        }
+    }
+    if (bad) {
+        atomicAdd(&rows[blockIdx.x].bad, bad);
+        atomicMax(&rows[blockIdx.x].first_inverted, ~first);
+    }
+}
+
+// Fingerprint of a buffer's contents: a sum of mixed words, independent of the order of the blocks.
+extern "C" __global__ void kw_hash(Spans spans, u64 seed, Row* rows) {
+    Span s = spans.item[blockIdx.y];
+    const unsigned char* data = s.base + s.begin;
+    u64 bytes = s.end - s.begin, words = bytes / 4, sum = 0;
+    u64 at = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+    for (u64 i = at; i < words; i += step)
+        sum += mix(seed + (i << 32) * 3 + i * 0x9e3779b97f4a7c15ull + reinterpret_cast<const unsigned*>(data)[i]);
+    for (u64 i = words * 4 + at; i < bytes; i += step) sum += mix(~seed + (i << 8) + data[i]);
+    for (int lane = 16; lane; lane /= 2) sum += __shfl_down_sync(0xffffffffu, sum, lane);
+    if (threadIdx.x % 32 == 0 && sum) atomicAdd(&rows[blockIdx.y].bad, sum);
+}
+
+// Sum of squares (as double) and number of the finite values.
+extern "C" __global__ void kw_squares(const double* data, u64 count, double* sum, u64* finite) {
+    double part = 0;
+    u64 seen = 0;
+    u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+    for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+        double x = data[i];
+        if (isfinite(x)) {
+            part += x * x;
+            ++seen;
+        }
+    }
+    for (int lane = 16; lane; lane /= 2) {
+        part += __shfl_down_sync(0xffffffffu, part, lane);
+        seen += __shfl_down_sync(0xffffffffu, seen, lane);
+    }
+    if (threadIdx.x % 32 == 0 && seen) {
+        atomicAdd(sum, part);
+        atomicAdd(finite, seen);
+    }
+}
+
+struct Half {
+    unsigned short bits;
+};
+struct Brain {
+    unsigned short bits;
+};
+__device__ static double value(Half x) {
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x.bits));
+    return f;
+}
+__device__ static double value(Brain x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
+template <typename T>
+__device__ static double value(T x) {
+    return static_cast<double>(x);
+}
+
+// |out - ref| <= atol + rtol * |ref| in float64; a value that is finite on one side only is wrong.
+template <typename T>
+__device__ static void compare(const T* out, const double* ref, u64 count, double atol, double rtol, Row* row) {
+    u64 bad = 0, first = ~0ull, mask = 0;
+    double worst = 0;
+    u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+    for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+        double got = value(out[i]), want = ref[i];
+        bool wrong;
+        if (isfinite(got) && isfinite(want)) {
+            double error = fabs(got - want), allowed = atol + rtol * fabs(want);
+            wrong = !(error <= allowed);
+            if (error > worst * allowed) worst = allowed > 0 ? error / allowed : 1.7976931348623157e308;
+        } else {
+            wrong = isfinite(got) != isfinite(want);
+            mask += wrong;
+        }
+        if (wrong) {
+            ++bad;
+            first = min(first, i);
+        }
+    }
+    if (bad) {
+        atomicAdd(&row->bad, bad);
+        atomicMax(&row->first_inverted, ~first);
+        if (mask) atomicAdd(&row->mask, mask);
+    }
+    // Non-negative doubles order like their bits.
+    for (int lane = 16; lane; lane /= 2) worst = fmax(worst, __shfl_down_sync(0xffffffffu, worst, lane));
+    if (threadIdx.x % 32 == 0 && worst > 0) atomicMax(&row->worst_bits, (u64)__double_as_longlong(worst));
+}
+
+#define COMPARE(NAME, TYPE)                                                                                      \
+    extern "C" __global__ void kw_compare_##NAME(const TYPE* out, const double* ref, u64 count, double atol,     \
+                                                 double rtol, Row* row) {                                        \
+        compare<TYPE>(out, ref, count, atol, rtol, row);                                                         \
+    }
+COMPARE(float16, Half)
+COMPARE(bfloat16, Brain)
+COMPARE(float32, float)
+COMPARE(float64, double)
+COMPARE(int8, signed char)
+COMPARE(uint8, unsigned char)
+COMPARE(int16, short)
+COMPARE(uint16, unsigned short)
+COMPARE(int32, int)
+COMPARE(uint32, unsigned)
+COMPARE(int64, long long)
+COMPARE(uint64, unsigned long long)
+COMPARE(bool, unsigned char)

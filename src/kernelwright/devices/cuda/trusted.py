@@ -1,0 +1,131 @@
+"""The harness's own kernels (``trusted.cu``) as prepared operations."""
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kernelwright.core.errors import HarnessError
+from kernelwright.devices.cuda.buffers import GUARD, Guarded
+from kernelwright.devices.cuda.driver import Driver
+from kernelwright.devices.cuda.nvrtc import Nvrtc
+from kernelwright.devices.cuda.operations import Operation
+from kernelwright.devices.cuda.parameters import Parameters, pointer
+
+POISON: Final = (0x7FF97FF9, 0xFFFAFFFA)
+"""Words that read as NaN in float16, bfloat16, float32 and float64 alike; they alternate between runs, so an
+integer output that equals one by chance does not equal both."""
+
+ROW_BYTES: Final = 32
+_SPANS: Final = 24
+_THREADS: Final = 256
+
+
+def trusted_cubin(nvrtc: Nvrtc, arch: str, cache_dir: Path | None) -> bytes:
+    """Compiled ``trusted.cu`` for an architecture, from the cache where it is there already."""
+    source = Path(__file__).with_name("trusted.cu").read_text(encoding="utf-8")
+    key = hashlib.sha256(f"{arch}\n{nvrtc.version}\n{source}".encode()).hexdigest()[:32]
+    cached = cache_dir / f"trusted-{key}.cubin" if cache_dir else None
+    if cached and cached.is_file():
+        return cached.read_bytes()
+    compiled = nvrtc.compile(source, "trusted.cu", [f"--gpu-architecture={arch}", "--std=c++17"])
+    if compiled.cubin is None:
+        raise HarnessError(f"trusted.cu does not compile for {arch}: {compiled.log[:500]}")
+    if cached:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        fresh = cached.with_suffix(".new")
+        fresh.write_bytes(compiled.cubin)
+        fresh.replace(cached)
+    return compiled.cubin
+
+
+class Trusted:
+    """Builds operations on one device. ``seed`` makes canaries and fingerprints unknown to candidates."""
+
+    def __init__(self, driver: Driver, cubin: bytes, num_sms: int, seed: int) -> None:
+        self.driver = driver
+        self.num_sms = num_sms
+        self.seed = struct.pack("<Q", seed)
+        self._module = driver.ok(driver.api.cuModuleLoadData(cubin), "loading trusted.cu")
+        self._functions: dict[str, Any] = {}
+
+    def gate(self, flag: int, late: int, want: int, limit_s: float) -> Operation:
+        """Hold the stream until the word at ``flag`` has reached ``want``, at most ``limit_s`` seconds."""
+        values = [
+            pointer(flag),
+            pointer(late),
+            struct.pack("<I", want),
+            struct.pack("<Q", int(limit_s * 1e9)),
+        ]
+        return self._launch("kw_gate", (1, 1), 1, values)
+
+    def mark(self, where: int, value: int) -> Operation:
+        """Write progress to host memory."""
+        return self._launch("kw_mark", (1, 1), 1, [pointer(where), struct.pack("<I", value)])
+
+    def fill(self, buffers: Sequence[Guarded], pattern: int) -> list[Operation]:
+        """Poison the payloads."""
+        blocks = self._blocks(max((b.nbytes // 16 for b in buffers), default=0))
+        word = struct.pack("<I", pattern)
+        return [self._launch("kw_fill", (blocks, n), _THREADS, [t, word]) for t, n in _tables(buffers)]
+
+    def clear(self, data: int, nbytes: int, value: int) -> Operation:
+        """Overwrite a buffer larger than the L2 cache."""
+        values = [pointer(data), struct.pack("<Q", nbytes // 16), struct.pack("<I", value)]
+        return self._launch("kw_clear", (self._blocks(nbytes // 16), 1), _THREADS, values)
+
+    def guard_fill(self, buffers: Sequence[Guarded]) -> list[Operation]:
+        """Write the canaries into the guard bands."""
+        return [self._launch("kw_guard_fill", (n, 1), _THREADS, [t, self.seed]) for t, n in _tables(buffers)]
+
+    def guard_check(self, buffers: Sequence[Guarded], rows: int) -> list[Operation]:
+        """Count damaged guard bytes, one row a buffer."""
+        return [
+            self._launch("kw_guard_check", (n, 1), _THREADS, [t, self.seed, pointer(rows + at * ROW_BYTES)])
+            for at, (t, n) in zip(range(0, len(buffers), _SPANS), _tables(buffers), strict=True)
+        ]
+
+    def hash(self, buffers: Sequence[Guarded], rows: int) -> list[Operation]:
+        """Fingerprint of the payloads, one row a buffer (in ``bad``)."""
+        blocks = self._blocks(max((b.nbytes // 4 for b in buffers), default=0))
+        return [
+            self._launch("kw_hash", (blocks, n), _THREADS, [t, self.seed, pointer(rows + at * ROW_BYTES)])
+            for at, (t, n) in zip(range(0, len(buffers), _SPANS), _tables(buffers), strict=True)
+        ]
+
+    def squares(self, data: int, count: int, target: int) -> Operation:
+        """Sum of squares of the finite values to ``target``, their number to ``target + 8``; both zeroed before."""
+        values = [pointer(data), struct.pack("<Q", count), pointer(target), pointer(target + 8)]
+        return self._launch("kw_squares", (self._blocks(count), 1), _THREADS, values)
+
+    def compare(
+        self, dtype: str, out: int, expected: int, *, count: int, tolerance: tuple[float, float], row: int
+    ) -> Operation:
+        """Compare an output with its float64 reference; ``tolerance`` is (atol, rtol)."""
+        values = [pointer(out), pointer(expected), struct.pack("<Q", count), struct.pack("<d", tolerance[0])]
+        values += [struct.pack("<d", tolerance[1]), pointer(row)]
+        return self._launch(f"kw_compare_{dtype}", (self._blocks(count), 1), _THREADS, values)
+
+    def _blocks(self, items: int) -> int:
+        return max(1, min(-(-items // _THREADS), 8 * self.num_sms))
+
+    def _launch(self, name: str, grid: tuple[int, int], threads: int, values: Sequence[bytes]) -> Operation:
+        api = self.driver.api
+        function = self._functions.get(name)
+        if function is None:
+            found = api.cuModuleGetFunction(self._module, name.encode())
+            function = self._functions[name] = self.driver.ok(found, f"trusted kernel {name}")
+        held = Parameters(values)
+        arguments = (function, *grid, 1, threads, 1, 1, 0, self.driver.stream, held.address, 0)
+        return Operation(api.cuLaunchKernel, arguments, name, held)
+
+
+def _tables(buffers: Sequence[Guarded]) -> list[tuple[bytes, int]]:
+    """Buffers as ``Spans`` tables with the number used in each."""
+    tables = []
+    for start in range(0, len(buffers), _SPANS):
+        part = buffers[start : start + _SPANS]
+        rows = [struct.pack("<4Q", b.base, GUARD, GUARD + b.nbytes, b.total) for b in part]
+        tables.append((b"".join(rows).ljust(_SPANS * 32, b"\0"), len(part)))
+    return tables
