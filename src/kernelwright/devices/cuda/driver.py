@@ -81,6 +81,8 @@ class Driver:
         """Copy from host address to device; returns when done."""
         if nbytes:
             self.ok(self.api.cuMemcpyHtoD(pointer, host, nbytes), "upload")
+            # From pageable memory the call returns before the copy has reached the device.
+            self.synchronize()
 
     def download(self, pointer: int, nbytes: int) -> bytes:
         """Copy device memory to new host bytes; returns when done."""
@@ -88,6 +90,10 @@ class Driver:
         if nbytes:
             self.ok(self.api.cuMemcpyDtoH(ctypes.addressof(buffer), pointer, nbytes), "download")
         return bytes(buffer)
+
+    def preload(self, function: Any) -> None:
+        """Load a kernel now: lazy loading at its first launch could wait for a stream that is held."""
+        self.ok(self.api.cuFuncLoad(function), "cuFuncLoad")
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Device-to-device copy put into the stream."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from kernelwright.core.errors import DeviceLost
 from kernelwright.devices.cuda.buffers import BufferPool
 from kernelwright.devices.cuda.driver import CudaError, Driver
 from kernelwright.devices.cuda.facts import read_facts
@@ -21,6 +22,7 @@ ROWS: Final = 8192
 GATE_LIMIT_S: Final = 2.0
 _FLAG, _LATE, _MARK = 0, 64, 128
 _SPIN_S: Final = 0.002
+_WARM_UP_S: Final = 60.0
 
 ROW: Final = np.dtype([("bad", "<u8"), ("first_inverted", "<u8"), ("worst", "<f8"), ("mask", "<u8")])
 Rows = npt.NDArray[Any]
@@ -48,6 +50,7 @@ class Gpu:
         self.late_gates = 0
         self.spent: dict[str, float] = {"enqueue": 0.0, "wait": 0.0}
         self._limit_persisting_l2()
+        self._warm_up()
 
     def event(self, index: int) -> Any:
         """Timing event number ``index``, made when first asked for."""
@@ -146,6 +149,14 @@ class Gpu:
             if passed > _SPIN_S:
                 time.sleep(min(0.002, passed / 20))
         return True
+
+    def _warm_up(self) -> None:
+        """Use every driver path once, so that nothing is set up while a stream is held."""
+        operations = [self.clear_l2(0), self.mark(0), self.zero_rows(2), self.fetch_rows(2), self.record(0)]
+        operations.append(self.copy(self.row(0), self.row(1), ROW_BYTES))
+        for gated in (False, True):
+            if not self.run(operations, _WARM_UP_S, gated=gated):
+                raise DeviceLost(f"{self.facts.name} did not finish the warm-up within {_WARM_UP_S:g} s")
 
     def _limit_persisting_l2(self) -> None:
         """No L2 set aside for persisting lines: a candidate's lines must not survive clearing."""

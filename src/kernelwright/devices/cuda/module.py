@@ -194,6 +194,7 @@ class Module:
                 raise CandidateFailed(
                     Status.LAUNCH_FAILED, f"the cubin has no kernel {kernel!r}: {result[0].name}"
                 )
+            self.driver.preload(result[1])
             self._functions[kernel] = result[1]
         return self._functions[kernel]
 

@@ -45,7 +45,11 @@ class StateReader:
         if self._handle is None:
             return None
         nvml, handle = self._nvml, self._handle
-        reasons = self._ask(nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle)
+        # Renamed in later versions of the package.
+        older = "nvmlDeviceGetCurrentClocksThrottleReasons"
+        reasons = self._ask(
+            getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None) or getattr(nvml, older), handle
+        )
         processes = self._ask(nvml.nvmlDeviceGetComputeRunningProcesses, handle)
         return DeviceState(
             sm_clock_mhz=self._ask(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),

@@ -116,6 +116,7 @@ class Trusted:
         if function is None:
             found = api.cuModuleGetFunction(self._module, name.encode())
             function = self._functions[name] = self.driver.ok(found, f"trusted kernel {name}")
+            self.driver.preload(function)
         held = Parameters(values)
         arguments = (function, *grid, 1, threads, 1, 1, 0, self.driver.stream, held.address, 0)
         return Operation(api.cuLaunchKernel, arguments, name, held)
