@@ -1,0 +1,132 @@
+"""Comparing an output with the right values, and saying what is wrong in one line. Host arrays only."""
+
+from dataclasses import dataclass
+from math import inf, nan
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelwright.devices.base import Array, Tolerance
+
+_CHUNK = 1 << 20  # elements compared at once: bounds the float64 temporaries
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Result for one output. ``wrong`` counts values out of tolerance; ``first`` is the index of the first.
+
+    ``max_error`` is the largest absolute error over values that are finite on both sides.
+    """
+
+    total: int
+    wrong: int
+    unwritten: int
+    max_error: float
+    first: tuple[int, ...] = ()
+    got: float = nan
+    expected: float = nan
+
+    def message(self, output: str) -> str:
+        """What is wrong, for a model to act on; empty when nothing is."""
+        if self.wrong == 0:
+            return ""
+        place = ", ".join(map(str, self.first))
+        text = (
+            f"{self.wrong} of {self.total} values of {output} wrong, first at [{place}]: "
+            f"got {self.got:.6g}, expected {self.expected:.6g}; worst error {self.max_error:.3g}"
+        )
+        if self.unwritten:
+            text += f"; {self.unwritten} values were never written"
+        return text
+
+
+def storage_dtype(dtype: str) -> np.dtype[np.generic]:
+    """NumPy dtype that holds a buffer of ``dtype``: bfloat16, which NumPy lacks, is held as its bits."""
+    return np.dtype(np.uint16 if dtype == "bfloat16" else dtype)
+
+
+def to_storage(array: Array, dtype: str) -> Array:
+    """C-contiguous host array in the storage dtype; floats become bfloat16 by rounding to nearest even."""
+    array = np.asarray(array)
+    if dtype == "bfloat16" and array.dtype != np.uint16:
+        if (
+            array.dtype.itemsize == 2 and array.dtype.kind != "f"
+        ):  # an extension type such as ml_dtypes.bfloat16
+            array = array.view(np.uint16)
+        else:
+            bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+            rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+            array = np.where(np.isnan(array), np.uint16(0x7FC0), rounded)
+    return np.ascontiguousarray(array, storage_dtype(dtype))
+
+
+def to_float64(array: Array, dtype: str) -> npt.NDArray[np.float64]:
+    """Values of a buffer in float64."""
+    if dtype == "bfloat16" and array.dtype == np.uint16:
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float64)
+
+
+def poison(dtype: str, run: int) -> int:
+    """An 8-byte pattern that fills an output before run number ``run``: NaN for floats, different every run."""
+    payload = run % 61 + 1
+    patterns = {
+        "float64": 0x7FF8_0000_0000_0000 | payload,
+        "float32": (0x7FC0_0000 | payload) * 0x1_0000_0001,
+        "float16": (0x7E00 | payload) * 0x1_0001_0001_0001,
+        "bfloat16": (0x7FC0 | payload) * 0x1_0001_0001_0001,
+    }
+    return patterns.get(dtype, (0xA5 ^ payload) * 0x0101_0101_0101_0101)
+
+
+def compare(
+    got: Array, expected: Array, dtype: str, tolerance: Tolerance, poison_pattern: int | None = None
+) -> Comparison:
+    """Compare one output with its right values under ``tolerance``, in float64.
+
+    A value is right where ``|got - expected| <= atol + rtol * |expected|``; where the expected value is not
+    finite, the value must not be finite either. ``poison_pattern`` is what :func:`poison` gave before the run.
+    Raises ValueError when the shapes differ: the harness gave the wrong arrays.
+    """
+    if got.shape != np.shape(expected):
+        raise ValueError(f"an output of shape {got.shape} is compared with shape {np.shape(expected)}")
+    flat_got, flat_expected = got.reshape(-1), np.asarray(expected).reshape(-1)
+    marker = None
+    if poison_pattern is not None:
+        marker = np.array([poison_pattern], np.uint64).view(f"u{got.dtype.itemsize}")[0]
+    wrong = unwritten = 0
+    worst, first = 0.0, -1
+    for at in range(0, flat_got.size, _CHUNK):
+        raw = flat_got[at : at + _CHUNK]
+        bad, error = _wrong_values(to_float64(raw, dtype), flat_expected[at : at + _CHUNK], tolerance)
+        worst = max(worst, error)
+        count = int(np.count_nonzero(bad))
+        if count and first < 0:
+            first = at + int(np.argmax(bad))
+        if count and marker is not None:
+            unwritten += int(np.count_nonzero(bad & (raw.view(marker.dtype) == marker)))
+        wrong += count
+    if wrong == 0:
+        return Comparison(flat_got.size, 0, 0, worst)
+    index = tuple(int(i) for i in np.unravel_index(first, got.shape)) if got.shape else ()
+    value = float(to_float64(flat_got[first : first + 1], dtype)[0])
+    return Comparison(flat_got.size, wrong, unwritten, worst, index, value, float(flat_expected[first]))
+
+
+def _wrong_values(got: Array, expected: Array, tolerance: Tolerance) -> tuple[Mask, float]:
+    expected = expected.astype(np.float64, copy=False)
+    finite, should = np.isfinite(got), np.isfinite(expected)
+    both = finite & should
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(got - expected)
+        bad = (finite != should) | (both & (error > tolerance.atol + tolerance.rtol * np.abs(expected)))
+    largest = float(np.max(error, where=both, initial=0.0))
+    return bad, largest if largest == largest else inf  # noqa: PLR0124 - NaN after an overflow
+
+
+def root_mean_square(expected: Array) -> float:
+    """RMS of the finite values, which some problems scale their tolerance by; 0 when there are none."""
+    values = np.asarray(expected, np.float64)
+    values = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0

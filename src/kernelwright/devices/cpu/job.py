@@ -1,0 +1,146 @@
+"""The job that a runner process gets: one case, a batch of runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from kernelwright.core.launch import KernelArgument, LaunchSpec, ResolvedPlan
+from kernelwright.devices.base import Buffer
+from kernelwright.devices.compare import poison, storage_dtype
+from kernelwright.devices.cpu.data import CaseData
+from kernelwright.devices.cpu.layout import FileLayout, Region
+
+
+@dataclass(frozen=True)
+class ThreadOrder:
+    """In which order the threads of a block run: correct kernels do not depend on it."""
+
+    code: int
+    text: str
+
+
+FORWARD = ThreadOrder(0, "")
+REVERSE = ThreadOrder(1, "with the threads of a block run in reverse order: a missing barrier?")
+RANDOM = ThreadOrder(2, "with the threads of a block run in random order: a missing barrier?")
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run: its number within the case, the input set, the thread order."""
+
+    number: int
+    input_set: int
+    order: ThreadOrder
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What does not change between jobs of a runner. Bytes; seconds of CPU time (0: unlimited)."""
+
+    threads: int
+    stack_bytes: int
+    memory_bytes: int
+    metrics: bool
+
+
+class Job:
+    """A batch of runs of one case, and where their outputs will lie in the output file.
+
+    Every run has output regions of its own, so that all runs can be checked when the process has ended;
+    scratch buffers are shared by the runs and poisoned before each.
+    """
+
+    def __init__(self, plan: ResolvedPlan, buffers: Sequence[Buffer], runs: Sequence[PlannedRun]) -> None:
+        self.plan = plan
+        self.buffers = {b.name: b for b in buffers}
+        self.runs = tuple(runs)
+        self._layout = FileLayout()
+        scratch = [Buffer(s.name, s.dtype, (s.elements,), "scratch") for s in plan.scratch]
+        self.scratch = {b.name: self._layout.add(b, writable=True) for b in scratch}
+        self.outputs = [self._output_regions() for _ in self.runs]
+
+    def _output_regions(self) -> dict[str, Region]:
+        outputs = [b for b in self.buffers.values() if b.role != "in"]
+        return {b.name: self._layout.add(b, writable=True) for b in outputs}
+
+    @property
+    def output_bytes(self) -> int:
+        """Size of the output file."""
+        return self._layout.size
+
+    def text(self, settings: Settings, data: Mapping[int, CaseData], output_fd: int, cpu_seconds: int) -> str:
+        """The job as the runner reads it (native/runtime/job.h)."""
+        lines = [
+            f"threads {settings.threads}",
+            f"stack {settings.stack_bytes}",
+            f"memory {self._address_space(settings, data)}",
+            f"seconds {cpu_seconds}",
+            f"metrics {int(settings.metrics)}",
+        ]
+        index: dict[tuple[int, int], int] = {}  # (file, offset) -> number of the region in the job
+        for fd, region in self._all_regions(data, output_fd):
+            index[fd, region.file_offset] = len(index)
+            lines.append(region.line(fd))
+        slots = {name: slot for slot, name in enumerate([*self.buffers, *self.scratch])}
+        lines += [_launch_line(launch, slots) for launch in self.plan.launches]
+        lines += [self._run_line(i, data, output_fd, index) for i in range(len(self.runs))]
+        return "\n".join(lines) + "\n"
+
+    def _address_space(self, settings: Settings, data: Mapping[int, CaseData]) -> int:
+        stacks = settings.threads * (1024 * (settings.stack_bytes + 4096) + (80 << 20))
+        regions = list(self._all_regions(data, 0))
+        return settings.memory_bytes + stacks + sum(r.map_bytes + (256 << 10) for _, r in regions)
+
+    def _all_regions(self, data: Mapping[int, CaseData], output_fd: int) -> list[tuple[int, Region]]:
+        regions = [(d.fd, region) for d in data.values() for region in d.inputs.values()]
+        return regions + [(output_fd, region) for region in self._layout.regions]
+
+    def _run_line(
+        self, i: int, data: Mapping[int, CaseData], output_fd: int, index: Mapping[tuple[int, int], int]
+    ) -> str:
+        run, inputs, outputs = self.runs[i], data[self.runs[i].input_set], self.outputs[i]
+        bindings, fills, copies = [], [], []
+        for buffer in self.buffers.values():
+            source = inputs.inputs.get(buffer.name)
+            if buffer.role == "in":
+                assert source is not None
+                bindings.append(index[inputs.fd, source.file_offset])
+                continue
+            target = index[output_fd, outputs[buffer.name].file_offset]
+            bindings.append(target)
+            if source is None:
+                fills.append((target, poison(buffer.dtype, run.number)))
+            else:
+                copies.append((target, index[inputs.fd, source.file_offset]))
+        for region in self.scratch.values():
+            target = index[output_fd, region.file_offset]
+            bindings.append(target)
+            fills.append((target, poison(region.dtype, run.number)))
+        parts = [f"run {run.order.code} {run.number + 1}", str(len(bindings)), *map(str, bindings)]
+        for pairs in (fills, copies):
+            parts += [str(len(pairs)), *(f"{a} {b}" for a, b in pairs)]
+        return " ".join(parts)
+
+
+def _launch_line(launch: LaunchSpec, slots: Mapping[str, int]) -> str:
+    arguments = [_argument(a, slots) for a in launch.arguments]
+    head = [
+        launch.kernel.replace(" ", ""),
+        *launch.grid,
+        *launch.block,
+        launch.dynamic_shared_bytes,
+        len(arguments),
+    ]
+    return " ".join(["launch", *map(str, head), *arguments])
+
+
+def _argument(argument: KernelArgument, slots: Mapping[str, int]) -> str:
+    if argument.is_buffer:
+        return f"1 {slots[argument.name]}"
+    value = argument.value
+    return f"0 {argument.dtype} {int(value) if isinstance(value, bool) else value!r}"
+
+
+def bytes_per_run(buffers: Sequence[Buffer]) -> int:
+    """Bytes of output that one run leaves."""
+    return sum(prod(b.shape) * storage_dtype(b.dtype).itemsize for b in buffers if b.role != "in") or 1

@@ -1,0 +1,62 @@
+"""Where buffers lie in the memory files that the runner maps."""
+
+import mmap
+from dataclasses import dataclass
+from math import prod
+
+from kernelwright.devices.base import Buffer
+from kernelwright.devices.compare import storage_dtype
+
+ALIGNMENT = 64
+"""Buffers begin at a multiple of this: the widest vector access of any CPU or GPU."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """One buffer in a file. It ends, up to its alignment, at the end of its last page: a guard page follows.
+
+    All fields but ``start`` are as the runner reads them (native/runtime/job.h).
+    """
+
+    name: str
+    dtype: str
+    file_offset: int
+    map_bytes: int
+    data_offset: int
+    nbytes: int
+    writable: bool
+
+    @property
+    def start(self) -> int:
+        """Offset of the first byte of the buffer in the file."""
+        return self.file_offset + self.data_offset
+
+    @property
+    def element_bytes(self) -> int:
+        """Size of one element."""
+        return storage_dtype(self.dtype).itemsize
+
+    def line(self, fd: int) -> str:
+        """The region in a job."""
+        return (
+            f"region {self.name} {self.dtype} {fd} {self.file_offset} {self.map_bytes} {self.data_offset}"
+            f" {self.nbytes} {self.element_bytes} {int(self.writable)}"
+        )
+
+
+class FileLayout:
+    """Places buffers one behind the other in a file."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.regions: list[Region] = []
+
+    def add(self, buffer: Buffer, *, writable: bool) -> Region:
+        """Place a buffer at the end of the file."""
+        nbytes = prod(buffer.shape) * storage_dtype(buffer.dtype).itemsize
+        room = max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
+        mapped = -(-room // mmap.PAGESIZE) * mmap.PAGESIZE
+        region = Region(buffer.name, buffer.dtype, self.size, mapped, mapped - room, nbytes, writable)
+        self.size += mapped
+        self.regions.append(region)
+        return region

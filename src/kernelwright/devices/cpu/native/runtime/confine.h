@@ -1,0 +1,12 @@
+// Gives up what running a kernel does not need, before the candidate's code runs.
+#pragma once
+#include <cstdint>
+
+namespace kw {
+// Limits of the whole process: address space in bytes and CPU time in seconds (0: unlimited); no core dumps.
+void limit_resources(uint64_t memory_bytes, uint64_t cpu_seconds);
+
+// From now on only memory management, waiting, and writing to `report_fd` are possible; any other system call
+// ends the process. False where the kernel cannot do that.
+bool confine(int report_fd);
+}  // namespace kw

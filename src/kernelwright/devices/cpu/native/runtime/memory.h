@@ -1,0 +1,37 @@
+// The buffers of a job, each between two guard pages.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "job.h"
+
+namespace kw {
+class Memory {
+ public:
+  static constexpr unsigned char kCanary = 0xCB;
+
+  // Maps every region; ends the process with "out of memory" when there is no room.
+  explicit Memory(const std::vector<RegionSpec>& specs);
+
+  unsigned char* data(unsigned region) const { return regions_.at(region).data; }
+  const RegionSpec& spec(unsigned region) const { return *regions_.at(region).spec; }
+  unsigned count() const { return static_cast<unsigned>(regions_.size()); }
+
+  // Repeats an 8-byte pattern over the buffer.
+  void fill(const Fill& fill) const;
+  void copy(const Copy& copy) const;
+
+  // Describes an address for a person: which buffer it is next to. Safe in a signal handler.
+  void describe(const void* address, char* out, size_t size) const;
+  // True when the address is in a buffer that may only be read.
+  bool is_read_only(const void* address) const;
+
+ private:
+  struct Region {
+    const RegionSpec* spec;
+    unsigned char* mapping;  // behind the leading guard page
+    unsigned char* data;
+  };
+  std::vector<Region> regions_;
+};
+}  // namespace kw

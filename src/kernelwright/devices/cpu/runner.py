@@ -1,0 +1,266 @@
+"""Runs a built candidate on the CPU: checks every run's outputs and times the launches."""
+
+import math
+import mmap
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.errors import HarnessError
+from kernelwright.core.launch import LaunchSpec
+from kernelwright.core.outcome import CaseTiming, Status
+from kernelwright.devices.base import Array, Buffer, CaseRequest, CaseSource, RunRequest, RunResult
+from kernelwright.devices.compare import compare, poison, root_mean_square
+from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
+from kernelwright.devices.cpu.elf import ElfFile, read_elf
+from kernelwright.devices.cpu.facts import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, cpu_facts
+from kernelwright.devices.cpu.findings import Symboliser, finding_lines, metric_lines
+from kernelwright.devices.cpu.job import FORWARD, RANDOM, REVERSE, Job, PlannedRun, Settings, bytes_per_run
+from kernelwright.devices.cpu.layout import Region
+from kernelwright.devices.cpu.process import Report, run_process
+from kernelwright.devices.cpu.symbols import static_shared_bytes
+from kernelwright.devices.cpu.toolchain import Toolchain
+from kernelwright.devices.cpu.verdict import Verdict, judge
+
+CANARY = 0xCB  # native/runtime/memory.h
+
+
+class CpuRunner:
+    """The CPU as a device. See :class:`kernelwright.devices.base.Runner`.
+
+    ``threads`` OS threads run the blocks of a launch (default: the CPUs this process may use). ``cache`` holds
+    the runner's executable (default: ``cpu-cache`` in ``scratch``). ``memory_bytes`` is what a candidate's
+    process may take beyond its buffers; ``buffer_bytes`` bounds the outputs of the runs of one process and
+    ``data_bytes`` the inputs and right outputs kept between candidates. ``stack_bytes`` is the stack of one
+    CUDA thread; a guard page lies below each.
+    """
+
+    def __init__(
+        self,
+        scratch: Path,
+        threads: int | None = None,
+        *,
+        cxx: str = "g++",
+        cache: Path | None = None,
+        memory_bytes: int = 2 << 30,
+        buffer_bytes: int = 512 << 20,
+        data_bytes: int = 1 << 30,
+        stack_bytes: int = 128 << 10,
+    ) -> None:
+        self._toolchain = Toolchain(cxx, cache or scratch / "cpu-cache")
+        self._threads = threads or len(os.sched_getaffinity(0))
+        self._facts = cpu_facts(self._threads, self._toolchain.version)
+        self._memory_bytes = memory_bytes
+        self._buffer_bytes = buffer_bytes
+        self._stack_bytes = stack_bytes
+        self._data = DataCache(data_bytes)
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """Facts of the CPU."""
+        return self._facts
+
+    def close(self) -> None:
+        """Drop the kept inputs."""
+        self._data.clear()
+
+    def run(self, request: RunRequest, source: CaseSource) -> RunResult:
+        """Run every case; the candidate's code has ``request.timeout_s`` in all.
+
+        An artifact built in mode ``check`` runs once a case and is never timed: that needs ``check_only``.
+        Raises HarnessError when our own side fails.
+        """
+        mode = request.artifact.rsplit(".", 2)[-2]
+        if mode == "check" and not request.check_only:
+            raise HarnessError("an artifact of mode check can only be checked, not timed")
+        try:
+            elf = read_elf(Path(request.artifact))
+        except (OSError, ValueError) as error:
+            raise HarnessError(f"the artifact cannot be read: {error}") from error
+        settings = Settings(1 if mode == "check" else self._threads, self._stack_bytes, self._memory_bytes,
+                            metrics=mode == "check")  # fmt: skip
+        session = _Session(request, source, elf, settings, self._toolchain.runner(mode), self._data)
+        timings = []
+        for case in request.cases:
+            verdict = session.run_case(case, self._buffer_bytes)
+            if verdict is not None:
+                return session.result(verdict.status, verdict.reason, ())
+            if not request.check_only:
+                timings.append(session.timing(case.case))
+        return session.result(Status.MEASURED, "", tuple(timings))
+
+
+@dataclass
+class _Session:
+    """State of one call of :meth:`CpuRunner.run`."""
+
+    request: RunRequest
+    source: CaseSource
+    elf: ElfFile
+    settings: Settings
+    runner: Path
+    data: DataCache
+    findings: list[str] = field(default_factory=list)
+    samples_ms: dict[int, float] = field(default_factory=dict)
+    max_error: float = 0.0
+    candidate_seconds: float = 0.0
+    begin: float = field(default_factory=time.monotonic)
+
+    def result(self, status: Status, reason: str, timings: tuple[CaseTiming, ...]) -> RunResult:
+        seconds = time.monotonic() - self.begin
+        return RunResult(
+            status=status,
+            reason=reason,
+            timings=timings,
+            findings=tuple(dict.fromkeys(self.findings)),
+            check_seconds=max(0.0, seconds - self.candidate_seconds),
+            time_seconds=self.candidate_seconds,
+        )
+
+    def timing(self, case: str) -> CaseTiming:
+        kept = [ms for run, ms in sorted(self.samples_ms.items()) if run >= self.request.timing.dropped]
+        return CaseTiming(case, tuple(kept), "clock", self.max_error)
+
+    def run_case(self, case: CaseRequest, buffer_bytes: int) -> Verdict | None:
+        """All runs of a case, in as few processes as the outputs allow."""
+        verdict = self._check_launches(case)
+        if verdict is not None:
+            return verdict
+        self.samples_ms, self.max_error = {}, 0.0
+        buffers = self.source.buffers(case.case)
+        batch = max(1, buffer_bytes // bytes_per_run(buffers))
+        runs = self._planned_runs()
+        while runs:
+            verdict = self._run_batch(case, buffers, runs[:batch])
+            if verdict is not None:
+                return verdict
+            runs = runs[batch:]
+        return None
+
+    def _planned_runs(self) -> list[PlannedRun]:
+        """Dropped runs double as a test: their threads run in other orders."""
+        timing = self.request.timing
+        if self.request.check_only:
+            return [PlannedRun(0, 0, FORWARD)]
+        orders = [REVERSE, RANDOM][: timing.dropped]
+        return [
+            PlannedRun(i, i % max(1, timing.input_sets), orders[i] if i < len(orders) else FORWARD)
+            for i in range(timing.runs)
+        ]
+
+    def _check_launches(self, case: CaseRequest) -> Verdict | None:
+        shared = static_shared_bytes(self.elf)
+        for launch in case.plan.launches:
+            if launch.cluster != (1, 1, 1):
+                return Verdict(Status.NOT_RUN, "not run: thread block clusters cannot run on the cpu device")
+            message = launch_fault(launch, shared.get(launch.kernel.split("<")[0], 0))
+            if message:
+                return Verdict(Status.LAUNCH_FAILED, f"case {case.case}: kernel {launch.kernel}: {message}")
+        return None
+
+    def _run_batch(
+        self, case: CaseRequest, buffers: Sequence[Buffer], runs: Sequence[PlannedRun]
+    ) -> Verdict | None:
+        job = Job(case.plan, buffers, runs)
+        needed, available = job.output_bytes, _available_memory()
+        if needed > available:
+            return Verdict(
+                Status.CRASHED,
+                f"case {case.case}: out of memory: outputs and scratch need {needed} bytes, {available} are free",
+            )
+        data = {run.input_set: self.data.get(self.source, case.case, run.input_set) for run in runs}
+        output_fd = os.memfd_create("kernelwright-outputs", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(output_fd, max(job.output_bytes, 1))
+            report, verdict = self._execute(case.case, job, data, output_fd)
+            if verdict is not None:
+                return verdict
+            for i, run in enumerate(runs):
+                self.samples_ms[run.number] = report.times[i] / 1e6
+            with (
+                mmap.mmap(output_fd, max(job.output_bytes, 1), prot=mmap.PROT_READ) as mapped,
+                memoryview(mapped) as memory,
+            ):
+                return self._check_outputs(case.case, job, data, memory)
+        finally:
+            os.close(output_fd)
+
+    def _execute(
+        self, case: str, job: Job, data: dict[int, CaseData], output_fd: int
+    ) -> tuple[Report, Verdict | None]:
+        budget = self.request.timeout_s - self.candidate_seconds
+        if budget <= 0:
+            return Report(), Verdict(
+                Status.TIMED_OUT, f"case {case}: the {self.request.timeout_s:g} s for all cases were over"
+            )
+        cpu_seconds = math.ceil(budget * self.settings.threads) + 2
+        report = run_process(
+            self.runner,
+            self.request.artifact,
+            job.text(self.settings, data, output_fd, cpu_seconds),
+            files=[output_fd, *(d.fd for d in data.values())],
+            tls_bytes=self.elf.tls_bytes() + (64 << 10),
+            seconds=budget,
+        )
+        self.candidate_seconds += report.seconds
+        symbols = Symboliser(Path(self.request.artifact), report)
+        report.findings = symbols.place(report.findings)
+        self.findings += finding_lines(case, report) + metric_lines(case, report, symbols)
+        return report, judge(report, case, job.runs[0].number, self.request.timeout_s)
+
+    def _check_outputs(
+        self, case: str, job: Job, data: dict[int, CaseData], memory: memoryview
+    ) -> Verdict | None:
+        for i, run in enumerate(job.runs):
+            where = f"case {case} (run {run.number})"
+            for region in (*job.outputs[i].values(), *job.scratch.values()):
+                if not _canaries_intact(memory, region):
+                    reason = f"{where}: out-of-bounds: bytes next to {region.name} were overwritten"
+                    return Verdict(Status.WRONG, reason)
+            for name, region in job.outputs[i].items():
+                got = read_array(memory, region, job.buffers[name])
+                message = self._compare(case, job.buffers[name], run, data[run.input_set].expected[name], got)
+                if message:
+                    hint = f", {run.order.text}" if run.order.text else ""
+                    return Verdict(Status.WRONG, f"{where}: {message}{hint}")
+        return None
+
+    def _compare(self, case: str, buffer: Buffer, run: PlannedRun, expected: Array, got: Array) -> str:
+        tolerance = self.source.tolerance(case, buffer.name, root_mean_square(expected))
+        pattern = poison(buffer.dtype, run.number) if buffer.role == "out" else None
+        comparison = compare(got, expected, buffer.dtype, tolerance, pattern)
+        self.max_error = max(self.max_error, comparison.max_error)
+        return comparison.message(buffer.name)
+
+
+def launch_fault(launch: LaunchSpec, static_shared: int) -> str:
+    """Why no device could launch this, with the numbers; empty when it can."""
+    for what, extents, limits in (("grid", launch.grid, MAX_GRID), ("block", launch.block, MAX_BLOCK)):
+        for axis, extent, limit in zip("xyz", extents, limits, strict=True):
+            if not 1 <= extent <= limit:
+                return f"{what}.{axis} is {extent}, the limit is {limit}"
+    threads = math.prod(launch.block)
+    if threads > MAX_THREADS:
+        return f"a block of {threads} threads, the limit is {MAX_THREADS}"
+    shared = launch.dynamic_shared_bytes + static_shared
+    if shared > MAX_SHARED:
+        return (
+            f"{launch.dynamic_shared_bytes} bytes of dynamic and {static_shared} of static shared memory,"
+            f" the limit is {MAX_SHARED}"
+        )
+    return ""
+
+
+def _canaries_intact(memory: memoryview, region: Region) -> bool:
+    begin, end = region.file_offset, region.file_offset + region.map_bytes
+    around = (memory[begin : region.start], memory[region.start + region.nbytes : end])
+    return all(bool(np.all(np.frombuffer(part, np.uint8) == CANARY)) for part in around if len(part))
+
+
+def _available_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")

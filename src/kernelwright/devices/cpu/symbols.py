@@ -1,0 +1,116 @@
+"""What a candidate's object code may need and define: device code calls nothing of the host."""
+
+import re
+
+from kernelwright.core.outcome import Status
+from kernelwright.devices.cpu.elf import (
+    SHF_WRITE,
+    SHT_FINI_ARRAY,
+    SHT_INIT_ARRAY,
+    SHT_PREINIT_ARRAY,
+    STT_COMMON,
+    STT_GNU_IFUNC,
+    STT_OBJECT,
+    STT_TLS,
+    ElfFile,
+    Symbol,
+)
+from kernelwright.devices.cpu.source_rules import Refusal, not_run
+
+MAX_STATIC_SHARED = 48 * 1024
+"""Static shared memory of one kernel, on every device (CUDA C++ Programming Guide, technical specifications)."""
+
+_MATH = re.compile(
+    r"(a?(cos|sin|tan)h?|atan2|cbrt|ceil|copysign|erfc?|exp(2|10|m1)?|fabs|fdim|floor|fma|fmax|fmin|fmod|frexp|hypot"
+    r"|ilogb|[jy][01n]|ldexp|lgamma|ll?rint|ll?round|log(10|1p|2|b)?|modf|nearbyint|nextafter|pow|remainder|remquo"
+    r"|rint|round|scalbl?n|sincos|sqrt|tgamma|trunc)f?"
+)
+_MEMORY = ("memcpy", "memmove", "memset", "memcmp", "strlen", "strcmp")
+_RUNTIME = (
+    *("kw_thread", "kw_barrier", "kw_barrier_vote", "kw_warp_meet", "kw_warp_gather", "kw_active_mask"),
+    *("kw_bad_shuffle", "kw_fence", "kw_atomic_access", "kw_copy_async", "kw_copy_commit", "kw_copy_wait"),
+    *("kw_print", "kw_assert_failed", "kw_dynamic_shared"),
+)
+_ALLOWED = frozenset((*_MEMORY, *_RUNTIME))
+# The instrumentation's entry points that the checked runner has; vector math of glibc; memcpy when wrapped.
+_ALLOWED_PATTERN = re.compile(
+    r"__tsan_(unaligned_)?(read|write)\d+|__tsan_(read|write)_range|__tsan_func_(entry|exit)|__tsan_init"
+    r"|__tsan_vptr_(update|read)|_ZGV[a-zA-Z]\w*|__wrap_mem(cpy|move|set)|_GLOBAL_OFFSET_TABLE_|__tls_get_addr"
+)
+_HEAP = frozenset(
+    ("malloc", "free", "calloc", "realloc", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm")
+)
+_RUN_AT_LOAD = frozenset((SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY))
+_FUNCTION_LOCAL = re.compile(r"_ZZ(?:N?)(\d+)(\w+)")
+
+
+def check_object(elf: ElfFile, constants: frozenset[str]) -> Refusal | None:
+    """Look at a compiled candidate before it is linked. ``constants`` names its ``__constant__`` variables."""
+    for section in elf.sections:
+        if section.size and (section.kind in _RUN_AT_LOAD or section.name.startswith((".ctors", ".dtors"))):
+            return Refusal(
+                Status.RULE_BROKEN, "runs code when it is loaded (a global object with a constructor?)"
+            )
+    for symbol in elf.symbols:
+        if symbol.kind == STT_GNU_IFUNC:
+            return Refusal(Status.RULE_BROKEN, f"runs code when it is loaded (ifunc {symbol.name!r})")
+        if _keeps_state(symbol) and plain_name(symbol.name) not in constants:
+            name = plain_name(symbol.name)
+            return Refusal(
+                Status.RULE_BROKEN,
+                f"keeps state in the writable __device__ variable {name!r}: declare it in [scratch] of the plan",
+            )
+    return _check_static_shared(elf)
+
+
+def _keeps_state(symbol: Symbol) -> bool:
+    if symbol.is_undefined or symbol.kind not in {STT_OBJECT, STT_COMMON}:
+        return False
+    section = symbol.section
+    if section is None:
+        return symbol.kind == STT_COMMON
+    return bool(section.flags & SHF_WRITE) and not section.name.startswith(".data.rel.ro")
+
+
+def _check_static_shared(elf: ElfFile) -> Refusal | None:
+    for kernel, size in static_shared_bytes(elf).items():
+        if size > MAX_STATIC_SHARED:
+            return Refusal(
+                Status.COMPILE_FAILED,
+                f"{kernel} uses {size} bytes of static shared memory, the limit is {MAX_STATIC_SHARED}",
+            )
+    return None
+
+
+def static_shared_bytes(elf: ElfFile) -> dict[str, int]:
+    """Bytes of ``__shared__`` arrays by the function that declares them; file scope is ``""``."""
+    sizes: dict[str, int] = {}
+    for symbol in elf.symbols:
+        if symbol.kind == STT_TLS and not symbol.is_undefined and symbol.name != "kw_dynamic_shared":
+            function = _enclosing(symbol.name)
+            sizes[function] = sizes.get(function, 0) + symbol.size
+    return sizes
+
+
+def _enclosing(name: str) -> str:
+    found = _FUNCTION_LOCAL.match(name)
+    return found[2][: int(found[1])] if found else ""
+
+
+def plain_name(name: str) -> str:
+    """Source name of a variable from its mangled name, as far as a plain variable goes."""
+    found = re.match(r"_ZL(\d+)(\w+)", name)
+    if found:
+        return found[2][: int(found[1])]
+    local = re.match(r"_ZZ.*E(\d+)?([A-Za-z_]\w*?)(?:_\d+)?$", name)
+    return local[2] if local else name
+
+
+def check_imports(names: list[str]) -> Refusal | None:
+    """Look at what the linked candidate still needs from outside."""
+    for name in names:
+        if name in _HEAP:
+            return not_run("memory allocation in a kernel", None)
+        if name not in _ALLOWED and not (_MATH.fullmatch(name) or _ALLOWED_PATTERN.fullmatch(name)):
+            return Refusal(Status.RULE_BROKEN, f"calls host function {name!r}")
+    return None
