@@ -24,6 +24,7 @@ from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.resolve import resolve
 from kernelwright.generation.base import Proposal, Proposer
 from kernelwright.harness.protocol import CompileResult, Harness
+from kernelwright.memory.records import Experiment, Milestone, TemplateRecord
 from kernelwright.memory.store import Memory
 from kernelwright.optimiser import make_optimiser
 from kernelwright.problems.loader import Problem
@@ -86,7 +87,7 @@ class Campaign:
             deadline.cancel()
         state = "interrupted" if interrupted else "finished"
         confirmation = None if interrupted else await self._confirm()
-        self.memory.finish_campaign(self.id, state, self.budget.used)
+        self.memory.progress(self.id, state, self.budget.used)
         return self._result(state, confirmation)
 
     async def _measure_baseline(self) -> None:
@@ -177,7 +178,7 @@ class Campaign:
         return content_id("twin", digest, repr(plans))
 
     async def _done(self, work: Work, outcome: Outcome) -> None:
-        number = self.memory.record(self._experiment(work, outcome))
+        number = self._record(work, outcome)
         async with self._asking:
             leads = self._learn(number, work.candidate, outcome)
         self._in_flight = max(0, self._in_flight - 1)
@@ -186,8 +187,46 @@ class Campaign:
         progress = self.progress()
         self.listener.finished(work.candidate, outcome, progress)
         if leads:
-            self.memory.milestone(self._milestone(number, work, progress))
+            strategy = f"{work.candidate}: {work.proposal.rationale or work.proposal.direction}"
+            self.memory.milestone(
+                Milestone(self.id, number, progress.seconds, strategy, progress.ratio or 1.0)
+            )
             self.listener.leads(work.candidate, progress)
+
+    def _record(self, work: Work, outcome: Outcome) -> int:
+        measured = outcome.status is Status.MEASURED
+        times = outcome.times_ms()
+        template, proposal = work.candidate.template, work.proposal
+        experiment = Experiment(
+            campaign=self.id,
+            candidate=work.candidate.id,
+            template=template.id,
+            configuration=work.candidate.configuration,
+            outcome=outcome,
+            why=work.why,
+            seconds=self.budget.used,
+            cost_ms=self.objective.cost(times) if measured else None,
+            score=self.objective.score(times) if measured else None,
+            eligible=measured and self.standing.eligible(times),
+        )
+        origin = TemplateRecord(
+            id=template.id,
+            name=template.name,
+            source=template.source,
+            proposer=proposal.proposer,
+            direction=proposal.direction,
+            rationale=proposal.rationale,
+            predicted=proposal.predicted,
+            parents=proposal.parents,
+        )
+        return self.memory.record(experiment, origin)
+
+    def recall(self) -> None:
+        """Take every recorded experiment into the state, in order, as if it had just ended."""
+        for experiment in self.memory.experiments(self.id):
+            template = self.policy.arms[experiment.template].proposal.template
+            self._learn(experiment.number, Candidate(template, experiment.configuration), experiment.outcome)
+            self._started += 1
 
     # -- state ----------------------------------------------------------------------------------------
 

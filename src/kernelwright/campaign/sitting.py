@@ -1,1 +1,195 @@
 """Opens a campaign, new or from the memory, runs it for one sitting and closes everything again."""
+
+import asyncio
+import contextlib
+import json
+import secrets
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from kernelwright.campaign.budget import Budget
+from kernelwright.campaign.campaign import Campaign
+from kernelwright.campaign.events import Listener
+from kernelwright.campaign.result import CampaignResult
+from kernelwright.campaign.settings import Settings
+from kernelwright.core.candidate import parse_template
+from kernelwright.core.errors import UserError
+from kernelwright.generation.base import Proposal, Proposer
+from kernelwright.generation.catalogue import Catalogue
+from kernelwright.harness.local import LocalHarness
+from kernelwright.harness.protocol import Harness
+from kernelwright.memory.records import CampaignRecord, ProblemRecord, TemplateRecord
+from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import Problem, load_problem
+
+MEMORY_FILE: Final = "memory.db"
+
+
+class NoProposals:
+    """Proposes nothing: the baseline and its own tunables are all there is."""
+
+    async def propose(self) -> Proposal | None:
+        """Nothing."""
+        return None
+
+
+async def start_campaign(settings: Settings, directory: Path, listener: Listener) -> CampaignResult:
+    """Run a new campaign within its budget. Bad input is found before anything is written."""
+    problem = load_problem(settings.problem)
+    proposer = _proposer(settings, problem)
+    with Memory.open(directory / MEMORY_FILE) as memory:
+        async with _harness(settings) as harness:
+            record = _record(problem, settings, harness)
+            memory.start_campaign(record, _problem_record(problem))
+            campaign = Campaign(
+                id=record.id,
+                settings=settings,
+                problem=problem,
+                harness=harness,
+                memory=memory,
+                proposer=proposer,
+                listener=listener,
+                budget=Budget(settings.seconds, settings.evaluations),
+            )
+            return await _run(campaign)
+
+
+async def resume_campaign(
+    name: str,
+    directory: Path,
+    listener: Listener,
+    *,
+    seconds: float | None = None,
+    evaluations: int | None = None,
+) -> CampaignResult:
+    """Go on with a campaign from the memory alone; a new budget counts from the campaign's start."""
+    with Memory.open(directory / MEMORY_FILE, create=False) as memory:
+        record = memory.campaign(name)
+        changes = {"seconds": seconds, "evaluations": evaluations}
+        settings = Settings.model_validate_json(record.settings)
+        settings = settings.model_copy(update={k: v for k, v in changes.items() if v is not None})
+        problem = load_problem(settings.problem)
+        _same_problem(problem, record)
+        async with _harness(settings) as harness:
+            _same_device(harness, record)
+            campaign = Campaign(
+                id=record.id,
+                settings=settings,
+                problem=problem,
+                harness=harness,
+                memory=memory,
+                proposer=_proposer(settings, problem),
+                listener=listener,
+                budget=Budget(
+                    settings.seconds, settings.evaluations, used_before=_seconds_used(memory, record)
+                ),
+            )
+            for proposal in _remembered(memory, record.id):
+                campaign.policy.add(proposal)
+            campaign.recall()
+            return await _run(campaign)
+
+
+async def _run(campaign: Campaign) -> CampaignResult:
+    with _stopped_by_signals(campaign.stop):
+        return await campaign.run()
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
+    """The first Ctrl-C (or SIGTERM) finishes the experiment in flight; a second one ends at once."""
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def ask() -> None:
+        stop.set()
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+    for number in signals:
+        loop.add_signal_handler(number, ask)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+def _harness(settings: Settings) -> LocalHarness:
+    return LocalHarness(
+        settings.problem,
+        settings.device,
+        seed=settings.seed,
+        compile_workers=settings.compile_workers,
+        slow_cases=settings.slow_cases,
+    )
+
+
+def _proposer(settings: Settings, problem: Problem) -> Proposer:
+    return Catalogue(problem) if settings.use_catalogue else NoProposals()
+
+
+def _record(problem: Problem, settings: Settings, harness: Harness) -> CampaignRecord:
+    now = time.time()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    return CampaignRecord(
+        id=f"{problem.name}-{stamp}-{secrets.token_hex(2)}",
+        problem_id=problem.id,
+        settings=settings.model_dump_json(),
+        device=json.dumps(asdict(harness.facts)),
+        objective=settings.objective or problem.objective,
+        started=now,
+    )
+
+
+def _problem_record(problem: Problem) -> ProblemRecord:
+    spec = problem.spec.model_dump_json()
+    return ProblemRecord(problem.id, problem.name, spec, problem.reference_source, problem.baseline_source)
+
+
+def _same_problem(problem: Problem, record: CampaignRecord) -> None:
+    if problem.id != record.problem_id:
+        raise UserError(
+            f"{problem.name}: the problem has changed since the campaign {record.id} began: "
+            "start a new campaign, results of two problems are not compared"
+        )
+
+
+def _same_device(harness: Harness, record: CampaignRecord) -> None:
+    """Timings of different devices are never compared."""
+    before = json.loads(record.device)
+    now = asdict(harness.facts)
+    for key in ("kind", "model"):
+        if before[key] != now[key]:
+            raise UserError(
+                f"the campaign {record.id} was measured on {before['model']}, this is {now['model']}: "
+                "start a new campaign here"
+            )
+
+
+def _seconds_used(memory: Memory, record: CampaignRecord) -> float:
+    """A killed campaign did not note its time: its last experiment tells."""
+    last = max((e.seconds for e in memory.experiments(record.id)), default=0.0)
+    return max(record.seconds, last)
+
+
+def _remembered(memory: Memory, campaign: str) -> list[Proposal]:
+    """Templates that have experiments, in the order of the first of them."""
+    templates = memory.templates(campaign)
+    order = dict.fromkeys(experiment.template for experiment in memory.experiments(campaign))
+    return [_proposal(templates[template]) for template in order]
+
+
+def _proposal(record: TemplateRecord) -> Proposal:
+    return Proposal(
+        template=parse_template(record.source, record.name),
+        direction=record.direction,
+        proposer=record.proposer,
+        rationale=record.rationale,
+        predicted=record.predicted,
+        parents=record.parents,
+    )

@@ -1,0 +1,1 @@
+"""What happened, kept for good: campaigns, templates, experiments with raw samples."""

@@ -1,0 +1,5 @@
+"""``python -m kernelwright``."""
+
+from kernelwright.cli.main import main
+
+main()

@@ -1,0 +1,182 @@
+"""``show``: what a campaign did. Reads the memory only."""
+
+import difflib
+import json
+from collections import Counter
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption, JsonOption
+from kernelwright.core.errors import UserError
+from kernelwright.core.outcome import Status
+from kernelwright.memory.records import CampaignRecord, Experiment
+from kernelwright.memory.store import Memory
+
+
+def show(
+    campaign: CampaignArgument = "last",
+    experiments: Annotated[
+        bool, typer.Option("--experiments", help="Every experiment with its reason.")
+    ] = False,
+    source: Annotated[
+        bool, typer.Option("--source", help="The incumbent's source and configuration.")
+    ] = False,
+    candidate: Annotated[
+        str | None, typer.Option(help="One candidate: source, samples, reason (start of its id).")
+    ] = None,
+    diff: Annotated[
+        tuple[str, str] | None, typer.Option(help="Two candidates (starts of their ids).")
+    ] = None,
+    directory: DirOption = DEFAULT_DIR,
+    as_json: JsonOption = False,
+) -> None:
+    """Headline and milestones of a campaign; more with the options."""
+    with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
+        view = _View(memory, memory.campaign(campaign))
+        if diff is not None:
+            typer.echo(view.diff(*diff))
+        elif candidate is not None:
+            typer.echo(view.candidate(view.find(candidate)))
+        elif source:
+            typer.echo(view.source(view.incumbent()))
+        elif as_json:
+            typer.echo(json.dumps(view.as_json(with_experiments=experiments)))
+        else:
+            view.print(Console(), with_experiments=experiments)
+
+
+class _View:
+    def __init__(self, memory: Memory, campaign: CampaignRecord) -> None:
+        self.campaign = campaign
+        self.experiments = list(memory.experiments(campaign.id))
+        self.templates = memory.templates(campaign.id)
+        self.milestones = memory.milestones(campaign.id)
+        self.notes = memory.notes(campaign.id)
+
+    def find(self, start: str) -> Experiment:
+        """The experiment whose candidate's id starts so."""
+        found = [e for e in self.experiments if e.candidate.startswith(start)]
+        if len(found) != 1:
+            what = f"{len(found)} candidates begin" if found else "no candidate begins"
+            raise UserError(
+                f"{what} with {start!r} in {self.campaign.id}: see kernelwright show --experiments"
+            )
+        return found[0]
+
+    def incumbent(self) -> Experiment:
+        """The last candidate that took the lead."""
+        if not self.milestones:
+            raise UserError(f"{self.campaign.id} has no incumbent: nothing was measured")
+        return next(e for e in self.experiments if e.number == self.milestones[-1].experiment)
+
+    def label(self, experiment: Experiment) -> str:
+        """Template and configuration."""
+        return f"{self.templates[experiment.template].name} [{experiment.configuration}]"
+
+    def source(self, experiment: Experiment) -> str:
+        """The template's text with the configuration that was measured above it."""
+        return f"// {experiment.candidate}: {experiment.configuration}\n{self.templates[experiment.template].source}"
+
+    def candidate(self, experiment: Experiment) -> str:
+        """Everything the memory has of one candidate."""
+        outcome = experiment.outcome
+        lines = [
+            f"{experiment.candidate}  {self.label(experiment)}",
+            f"{outcome.status}  {outcome.reason}".rstrip(),
+        ]
+        lines.append(f"chosen because: {experiment.why}")
+        lines += [
+            f"{t.case}: median {t.median_ms:.6g} ms of {[round(s, 6) for s in t.samples_ms]} ({t.method}), "
+            f"error {t.max_error:.3g} of the tolerance"
+            for t in outcome.cases
+        ]
+        return "\n".join([*lines, "", self.templates[experiment.template].source])
+
+    def diff(self, left: str, right: str) -> str:
+        """Difference of two candidates: configuration and source."""
+        a, b = self.find(left), self.find(right)
+        texts = [
+            "".join(f"{name} = {value}\n" for name, value in e.configuration.items())
+            + self.templates[e.template].source
+            for e in (a, b)
+        ]
+        lines = difflib.unified_diff(
+            *(t.splitlines() for t in texts), self.label(a), self.label(b), lineterm=""
+        )
+        return "\n".join(lines)
+
+    def as_json(self, *, with_experiments: bool) -> dict[str, Any]:
+        """The same for scripts."""
+        data: dict[str, Any] = {
+            "campaign": self.campaign.id,
+            "state": self.campaign.state,
+            "settings": json.loads(self.campaign.settings),
+            "device": json.loads(self.campaign.device),
+            "experiments": len(self.experiments),
+            "statuses": dict(Counter(e.outcome.status for e in self.experiments)),
+            "seconds": max([self.campaign.seconds, *(e.seconds for e in self.experiments)]),
+            "milestones": [asdict(m) for m in self.milestones],
+            "confirmation": json.loads(self.notes.get("confirmation", "null")),
+        }
+        if with_experiments:
+            data["all_experiments"] = [self._experiment_json(e) for e in self.experiments]
+        return data
+
+    def _experiment_json(self, e: Experiment) -> dict[str, Any]:
+        return {
+            "number": e.number,
+            "candidate": e.candidate,
+            "template": self.templates[e.template].name,
+            "configuration": dict(e.configuration),
+            "status": e.outcome.status,
+            "reason": e.outcome.reason,
+            "why": e.why,
+            "cost_ms": e.cost_ms,
+            "score": e.score,
+            "eligible": e.eligible,
+            "seconds": e.seconds,
+            "spent": e.outcome.seconds,
+            "cases": {
+                t.case: {"median_ms": t.median_ms, "samples_ms": t.samples_ms} for t in e.outcome.cases
+            },
+        }
+
+    def print(self, console: Console, *, with_experiments: bool) -> None:
+        """Headline, milestones, statuses."""
+        device = json.loads(self.campaign.device)
+        console.print(
+            f"{self.campaign.id} on {device['name']} ({device['model']}): {self.campaign.state}",
+            style="bold",
+            markup=False,
+        )
+        table = Table("seconds", "ratio", "candidate", "strategy", box=None, pad_edge=False)
+        by_number = {e.number: e for e in self.experiments}
+        for m in self.milestones:
+            table.add_row(f"{m.seconds:.1f}", f"{m.ratio:.3f}", by_number[m.experiment].candidate, m.strategy)
+        console.print(table, markup=False)
+        counts = Counter(str(e.outcome.status) for e in self.experiments)
+        console.print(
+            f"{len(self.experiments)} experiments: " + ", ".join(f"{n} {s}" for s, n in counts.items())
+        )
+        if "confirmation" in self.notes:
+            both = json.loads(self.notes["confirmation"])
+            ratio = both["incumbent_ms"] / both["baseline_ms"]
+            console.print(f"measured once more at the end: {ratio:.3f}x of the baseline's time")
+        if with_experiments:
+            rows = Table(
+                "number", "status", "cost ms", "candidate", "template", "reason", box=None, pad_edge=False
+            )
+            for e in self.experiments:
+                cost = (
+                    f"{e.cost_ms:.4g}"
+                    if e.cost_ms is not None and e.outcome.status is Status.MEASURED
+                    else ""
+                )
+                rows.add_row(
+                    str(e.number), e.outcome.status, cost, e.candidate, self.label(e), e.outcome.reason
+                )
+            console.print(rows, markup=False)

@@ -1,0 +1,75 @@
+"""What the memory keeps. Frozen; an experiment never changes after it is recorded."""
+
+from dataclasses import dataclass
+
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class ProblemRecord:
+    """A problem as it was when a campaign began: the texts, so that a result can be repeated from the memory."""
+
+    id: str
+    name: str
+    spec: str
+    reference: str
+    baseline: str
+
+
+@dataclass(frozen=True)
+class CampaignRecord:
+    """A campaign. ``settings`` and ``device`` are JSON; ``seconds`` is the time used in all sittings."""
+
+    id: str
+    problem_id: str
+    settings: str
+    device: str
+    objective: str
+    started: float
+    state: str = "running"
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class TemplateRecord:
+    """A template's text and where it came from."""
+
+    id: str
+    name: str
+    source: str
+    proposer: str
+    direction: str
+    rationale: str = ""
+    predicted: str = ""
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One candidate and what came of it. ``seconds`` counts from the campaign's start, all sittings together."""
+
+    campaign: str
+    candidate: str
+    template: str
+    configuration: Configuration
+    outcome: Outcome
+    why: str
+    seconds: float
+    cost_ms: float | None = None
+    score: float | None = None
+    eligible: bool = False
+    twin_of: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """A new incumbent: when, by which strategy, how good against the baseline (time, under 1 is faster)."""
+
+    campaign: str
+    experiment: int
+    seconds: float
+    strategy: str
+    ratio: float
+    rank: int | None = None

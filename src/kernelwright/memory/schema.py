@@ -1,0 +1,54 @@
+"""Tables of the memory and the steps from one format to the next.
+
+A new format is a new function at the end of :data:`MIGRATIONS`; a released one never changes.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from typing import Final
+
+
+def m001_first(db: sqlite3.Connection) -> None:
+    """Campaigns, problems, templates, experiments with raw samples, milestones, environment."""
+    for statement in _FIRST.split(";"):
+        db.execute(statement)
+
+
+_FIRST: Final = """
+CREATE TABLE problems (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, spec TEXT NOT NULL, reference TEXT NOT NULL, baseline TEXT NOT NULL
+) STRICT;
+CREATE TABLE campaigns (
+    id TEXT PRIMARY KEY, problem TEXT NOT NULL REFERENCES problems(id), settings TEXT NOT NULL,
+    device TEXT NOT NULL, objective TEXT NOT NULL, started REAL NOT NULL, state TEXT NOT NULL, seconds REAL NOT NULL
+) STRICT;
+CREATE TABLE templates (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, source TEXT NOT NULL, proposer TEXT NOT NULL, direction TEXT NOT NULL,
+    rationale TEXT NOT NULL, predicted TEXT NOT NULL, parents TEXT NOT NULL
+) STRICT;
+CREATE TABLE experiments (
+    number INTEGER PRIMARY KEY, campaign TEXT NOT NULL REFERENCES campaigns(id), candidate TEXT NOT NULL,
+    template TEXT NOT NULL REFERENCES templates(id), configuration TEXT NOT NULL, status TEXT NOT NULL,
+    reason TEXT NOT NULL, cost_ms REAL, score REAL, eligible INTEGER NOT NULL, why TEXT NOT NULL,
+    digest TEXT NOT NULL, twin_of TEXT NOT NULL, static TEXT, cost_seconds TEXT NOT NULL, findings TEXT NOT NULL,
+    seconds REAL NOT NULL, UNIQUE (campaign, candidate)
+) STRICT;
+CREATE TABLE measurements (
+    experiment INTEGER NOT NULL REFERENCES experiments(number), position INTEGER NOT NULL, case_id TEXT NOT NULL,
+    method TEXT NOT NULL, median_ms REAL NOT NULL, samples_ms TEXT NOT NULL, max_error REAL NOT NULL,
+    PRIMARY KEY (experiment, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE milestones (
+    campaign TEXT NOT NULL REFERENCES campaigns(id), experiment INTEGER NOT NULL REFERENCES experiments(number),
+    seconds REAL NOT NULL, strategy TEXT NOT NULL, ratio REAL NOT NULL, rank INTEGER,
+    PRIMARY KEY (campaign, experiment)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE environment (
+    campaign TEXT NOT NULL REFERENCES campaigns(id), key TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (campaign, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX experiments_by_candidate ON experiments(candidate);
+CREATE INDEX experiments_by_digest ON experiments(digest)
+"""
+
+MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (m001_first,)

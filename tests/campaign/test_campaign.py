@@ -1,0 +1,148 @@
+"""A whole campaign on a harness that answers from a table."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelwright.campaign.budget import Budget
+from kernelwright.campaign.campaign import BaselineFailed, Campaign
+from kernelwright.campaign.events import Silent
+from kernelwright.campaign.settings import Settings
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.outcome import Outcome, Status
+from kernelwright.generation.base import Proposal
+from kernelwright.harness.protocol import CompileResult
+from kernelwright.memory.records import CampaignRecord, ProblemRecord
+from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import load_problem
+
+from .fakes import FakeHarness, template
+
+FAST = template("fast", values=6)
+SLOW = template("slow", values=6)
+TIMES: dict[tuple[str, int], float | Status] = {
+    **{("slow", x): 3.0 + x for x in range(1, 7)},
+    **{("fast", x): 1.0 / x for x in range(1, 7)},
+    ("fast", 5): Status.WRONG,
+    ("fast", 6): Status.COMPILE_FAILED,
+    ("baseline", 0): 2.0,
+}
+
+
+class Proposals:
+    def __init__(self, *templates: object) -> None:
+        self.left = [Proposal(t, t.name, "test", f"about {t.name}") for t in templates]  # type: ignore[attr-defined, arg-type]
+
+    async def propose(self) -> Proposal | None:
+        return self.left.pop(0) if self.left else None
+
+
+def make(
+    memory: Memory, harness: FakeHarness, *, seconds: float = 60.0, evaluations: int | None = None
+) -> Campaign:
+    problem = load_problem("vector_add")
+    settings = Settings(
+        problem="vector_add", device="cpu", seconds=seconds, evaluations=evaluations, young_budget=2
+    )
+    record = CampaignRecord("c1", problem.id, settings.model_dump_json(), "{}", "seed", 0.0)
+    if not memory.campaigns():
+        memory.start_campaign(record, ProblemRecord(problem.id, problem.name, "", "", ""))
+    return Campaign(
+        id="c1", settings=settings, problem=problem, harness=harness, memory=memory,
+        proposer=Proposals(SLOW, FAST), listener=Silent(), budget=Budget(seconds, evaluations),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "memory.db") as opened:
+        yield opened
+
+
+async def test_everything_is_tried_recorded_once_and_the_best_leads(memory: Memory) -> None:
+    harness = FakeHarness(TIMES)
+    result = await make(memory, harness).run()
+    assert result.state == "finished"
+    assert result.baseline.time_ms == 2.0
+    assert result.incumbent.description == "fast [X=4]"
+    assert result.ratio == pytest.approx(0.125)
+    assert result.confirmation is not None
+    assert result.confirmation.ratio == pytest.approx(0.125)
+    assert result.statuses == {"compile_failed": 1, "measured": 11, "wrong": 1}
+    assert result.experiments == 13
+    recorded = list(memory.experiments("c1"))
+    assert len({e.candidate for e in recorded}) == len(recorded) == 13
+    assert recorded[0].outcome.times_ms() == {"n=1": 2.0}
+    assert memory.milestones("c1")[-1].ratio == pytest.approx(0.125)
+    assert harness.most_on_device == 1
+
+
+async def test_the_budget_in_experiments_holds(memory: Memory) -> None:
+    result = await make(memory, FakeHarness(TIMES), evaluations=5).run()
+    assert result.experiments == 5
+
+
+async def test_the_budget_in_seconds_holds(memory: Memory) -> None:
+    result = await make(memory, FakeHarness(TIMES, device_seconds=0.05), seconds=0.2).run()
+    assert result.state == "finished"
+    assert 1 < result.experiments < 13
+
+
+async def test_a_baseline_that_does_not_pass_ends_it_with_one_line(memory: Memory) -> None:
+    times = {**TIMES, ("baseline", 0): Status.WRONG}
+    with pytest.raises(BaselineFailed, match="vector_add: the baseline does not pass on cpu: wrong: because"):
+        await make(memory, FakeHarness(times)).run()
+    assert list(memory.experiments("c1")) == []
+
+
+async def test_stopping_finishes_cleanly_and_resuming_goes_on_without_repeating(memory: Memory) -> None:
+    harness = FakeHarness(TIMES, device_seconds=0.01)
+    campaign = make(memory, harness)
+    running = asyncio.create_task(campaign.run())
+    while len(harness.measured) < 4:
+        await asyncio.sleep(0)
+    campaign.stop.set()
+    first = await running
+    assert first.state == memory.campaign("c1").state == "interrupted"
+    recorded = [e.candidate for e in memory.experiments("c1")]
+
+    again = make(memory, harness)
+    again.policy.add(Proposal(_baseline(), "baseline", "baseline"))
+    again.policy.add(Proposal(SLOW, "slow", "test"))
+    again.policy.add(Proposal(FAST, "fast", "test"))
+    again.recall()
+    second = await again.run()
+    everything = [e.candidate for e in memory.experiments("c1")]
+    assert everything[: len(recorded)] == recorded
+    assert len(set(everything)) == len(everything) == 13
+    assert second.incumbent.description == "fast [X=4]"
+
+
+async def test_an_equal_binary_is_measured_once(memory: Memory) -> None:
+    harness = FakeHarness({**TIMES, **{("fast", x): 1.0 for x in range(1, 7)}}, same_digest=True)
+    result = await make(memory, harness).run()
+    assert result.experiments == 13
+    searched = harness.measured[:-2] if result.confirmation else harness.measured
+    assert len(searched) < 13
+
+
+async def test_a_fault_of_the_harness_keeps_what_was_recorded(memory: Memory) -> None:
+    from kernelwright.core.errors import DeviceLost
+
+    class Dies(FakeHarness):
+        async def benchmark(self, candidate: Candidate, compiled: CompileResult) -> Outcome:
+            if len(self.measured) == 3:
+                raise DeviceLost("cuda:0 does not answer")
+            return await super().benchmark(candidate, compiled)
+
+    with pytest.raises(DeviceLost):
+        await make(memory, Dies(TIMES)).run()
+    assert len([e for e in memory.experiments("c1") if e.outcome.cases]) == 3
+
+
+def _baseline() -> object:
+    from kernelwright.core.candidate import parse_template
+
+    return parse_template(load_problem("vector_add").baseline_source, "baseline")
