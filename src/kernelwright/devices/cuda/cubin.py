@@ -17,6 +17,7 @@ _ENTRY = 0x10
 _FUNCTION = 2
 _OBJECT = 1
 _SYMTAB = 2
+_NOBITS = 8
 _MACHINE_CUDA = 190
 
 
@@ -82,6 +83,12 @@ def _sections(data: bytes) -> list[_Section]:
     if size != 64 or start + size * count > len(data) or names_index >= count:
         raise CubinError("the cubin is damaged: its section table is cut off")
     rows = [struct.unpack_from("<IIQQQQIIQQ", data, start + size * i) for i in range(count)]
+    if any(row[1] != _NOBITS and row[4] + row[5] > len(data) for row in rows):
+        raise CubinError("the cubin is damaged: a section is cut off")
+    (segments,) = struct.unpack_from("<Q", data, 32)
+    segment_size, segment_count = struct.unpack_from("<HH", data, 54)
+    if segments + segment_size * segment_count > len(data):
+        raise CubinError("the cubin is damaged: its segment table is cut off")
     names = rows[names_index][4]
     return [_Section(_text(data, names + row[0]), row[1], row[4], row[5], row[6]) for row in rows]
 

@@ -18,9 +18,15 @@ typedef long long int64_t;
 typedef unsigned long long uint64_t;
 typedef long long intptr_t;
 typedef unsigned long long uintptr_t;
+namespace std {
+using ::int8_t; using ::uint8_t; using ::int16_t; using ::uint16_t;
+using ::int32_t; using ::uint32_t; using ::int64_t; using ::uint64_t;
+}
+#ifndef INT32_MAX
 #define INT32_MAX 2147483647
 #define INT32_MIN (-INT32_MAX - 1)
 #define UINT32_MAX 4294967295u
+#endif
 """
 _LIMITS = """#pragma once
 #define CHAR_BIT 8
@@ -49,6 +55,13 @@ _MATHS = """#pragma once
 #ifndef M_PI
 #define M_PI 3.14159265358979323846
 #endif
+namespace std {
+using ::sqrt; using ::cbrt; using ::exp; using ::exp2; using ::expm1; using ::log; using ::log2; using ::log10;
+using ::log1p; using ::pow; using ::sin; using ::cos; using ::tan; using ::tanh; using ::sinh; using ::cosh;
+using ::asin; using ::acos; using ::atan; using ::atan2; using ::erf; using ::erfc; using ::fabs; using ::floor;
+using ::ceil; using ::round; using ::trunc; using ::fmod; using ::fma; using ::fmax; using ::fmin; using ::abs;
+using ::isnan; using ::isinf; using ::isfinite;
+}
 """
 _NOTHING = "#pragma once\n"
 _TENSOR_MAP = "#pragma once\ntypedef struct alignas(128) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;\n"

@@ -1,0 +1,255 @@
+// A pretend CUDA driver for tests on machines without a GPU: "device" memory is host memory, every operation runs
+// at once. The harness's own kernels run from trusted.cu itself, one thread a block; candidates' kernels are the
+// few defined below, some of them bad on purpose. It shows that the runner drives the API rightly and judges
+// rightly; it says nothing about a real device.
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#define __global__
+#define __device__
+struct Dim {
+    unsigned x = 0, y = 0, z = 0;
+};
+static Dim blockIdx, threadIdx, blockDim, gridDim;
+struct uint4 {
+    unsigned x, y, z, w;
+};
+static uint4 make_uint4(unsigned a, unsigned b, unsigned c, unsigned d) { return {a, b, c, d}; }
+static void __threadfence_system() {}
+static void __nanosleep(unsigned) {}
+template <class T> static T __shfl_down_sync(unsigned, T, int) { return T(0); }
+template <class T> static void atomicAdd(T* at, T value) { *at += value; }
+template <class T> static void atomicMax(T* at, T value) { *at = value > *at ? value : *at; }
+template <class T> static T min(T a, T b) { return a < b ? a : b; }
+static double __longlong(long long x) { double d; memcpy(&d, &x, 8); return d; }
+static long long __double_as_longlong(double x) { long long r; memcpy(&r, &x, 8); return r; }
+static float __uint_as_float(unsigned x) { float f; memcpy(&f, &x, 4); return f; }
+using std::fabs; using std::fmax; using std::isfinite;
+#define asm(...) ((void)0)
+#define volatile
+#include "trusted_host.inc"
+#undef asm
+#undef volatile
+
+typedef int CUresult;
+enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL = 700, RESOURCES = 701 };
+static CUresult lost = OK;
+static bool endless = false;
+static size_t used = 0;
+static const size_t memory_limit = 1ull << 30;
+static std::map<char*, size_t> blocks;
+static std::vector<std::function<void()>>* capture = nullptr;
+
+struct Function {
+    std::string name;
+    std::vector<size_t> sizes;
+    std::function<CUresult(void**)> body;
+};
+#define P(type, i) (*(type*)p[i])
+static void trusted(std::map<std::string, Function>& table) {
+    auto add = [&](const char* name, std::function<void(void**)> body) {
+        table[name] = {name, {}, [body](void** p) { body(p); return OK; }};
+    };
+    add("kw_gate", [](void**) {});
+    add("kw_mark", [](void** p) { kw_mark(P(unsigned*, 0), P(unsigned, 1)); });
+    add("kw_fill", [](void** p) { kw_fill(P(Spans, 0), P(unsigned, 1)); });
+    add("kw_clear", [](void**) {});
+    add("kw_guard_fill", [](void** p) { kw_guard_fill(P(Spans, 0), P(u64, 1)); });
+    add("kw_guard_check", [](void** p) { kw_guard_check(P(Spans, 0), P(u64, 1), P(Row*, 2)); });
+    add("kw_hash", [](void** p) { kw_hash(P(Spans, 0), P(u64, 1), P(Row*, 2)); });
+    add("kw_squares", [](void** p) { kw_squares(P(double*, 0), P(u64, 1), P(double*, 2), P(u64*, 3)); });
+#define ADD(NAME, TYPE)                                                                             \
+    add("kw_compare_" #NAME, [](void** p) {                                                         \
+        kw_compare_##NAME(P(TYPE*, 0), P(double*, 1), P(u64, 2), P(double, 3), P(double, 4), P(Row*, 5)); \
+    });
+    ADD(float32, float) ADD(float64, double) ADD(int32, int) ADD(uint8, unsigned char)
+}
+static void candidates(std::map<std::string, Function>& table) {
+    std::vector<size_t> vector_add = {8, 8, 8, 4};
+    auto add = [&](const char* name, std::function<CUresult(void**)> body) { table[name] = {name, vector_add, body}; };
+    auto sum = [](void** p, int count) {
+        for (int i = 0; i < count; ++i) P(float*, 2)[i] = P(float*, 0)[i] + P(float*, 1)[i];
+        return OK;
+    };
+    add("right", [=](void** p) { return sum(p, P(int, 3)); });
+    add("tail", [=](void** p) { return sum(p, P(int, 3) - 1); });
+    add("wrong", [=](void** p) { sum(p, P(int, 3)); P(float*, 2)[5] += 1; return OK; });
+    add("outside", [=](void** p) { sum(p, P(int, 3)); P(float*, 2)[P(int, 3)] = 1; return OK; });
+    add("before", [=](void** p) { sum(p, P(int, 3)); P(float*, 2)[-2] = 1; return OK; });
+    add("mutates", [=](void** p) { sum(p, P(int, 3)); P(float*, 0)[3] += 1; return OK; });
+    add("crash", [](void**) { return ILLEGAL; });
+    add("endless", [](void**) { endless = true; return OK; });
+    add("refused", [](void**) { return RESOURCES; });
+    static int calls = 0;
+    add("once", [=](void** p) { return calls++ ? OK : sum(p, P(int, 3)); });
+    table["doubles"] = {"doubles", {8, 4}, [](void** p) {
+        for (int i = 0; i < P(int, 1); ++i) P(float*, 0)[i] *= 2;
+        return OK;
+    }};
+}
+static std::map<std::string, Function>& functions() {
+    static std::map<std::string, Function> table = [] {
+        std::map<std::string, Function> t;
+        trusted(t);
+        candidates(t);
+        return t;
+    }();
+    return table;
+}
+
+#define API extern "C" CUresult
+API cuInit(unsigned) { return getenv("FAKE_CUDA_INIT") ? atoi(getenv("FAKE_CUDA_INIT")) : OK; }
+API cuDriverGetVersion(int* v) { *v = 13000; return OK; }
+API cuDeviceGetCount(int* n) { *n = 1; return OK; }
+API cuDeviceGet(int* d, int i) { *d = i; return OK; }
+API cuDeviceGetName(char* name, int, int) { strcpy(name, "Pretend H200"); return OK; }
+API cuDeviceGetUuid_v2(char* uuid, int) { for (int i = 0; i < 16; ++i) uuid[i] = i; return OK; }
+API cuDeviceTotalMem_v2(size_t* n, int) { *n = memory_limit; return OK; }
+API cuDeviceGetAttribute(int* value, int which, int) {
+    static const std::map<int, int> known = {{75, 9}, {76, 0}, {16, 4}, {10, 32}, {1, 1024}, {97, 232448}, {38, 1 << 20},
+                                             {82, 65536}, {81, 233472}, {39, 2048}, {106, 32}};
+    auto found = known.find(which);
+    *value = found == known.end() ? 0 : found->second;
+    return found == known.end() ? INVALID : OK;
+}
+API cuDevicePrimaryCtxRetain(void** c, int) { *c = (void*)1; return OK; }
+API cuDevicePrimaryCtxRelease_v2(int) { return OK; }
+API cuCtxSetCurrent(void*) { return OK; }
+API cuCtxSynchronize() { return lost; }
+API cuCtxSetLimit(int, size_t) { return OK; }
+API cuCtxResetPersistingL2Cache() { return OK; }
+API cuStreamCreate(void** s, unsigned) { *s = (void*)2; return OK; }
+API cuMemGetInfo_v2(size_t* free, size_t* total) { *free = memory_limit - used; *total = memory_limit; return OK; }
+API cuMemAlloc_v2(uint64_t* at, size_t n) {
+    if (used + n > memory_limit) return NO_MEMORY;
+    char* block = (char*)aligned_alloc(256, (n + 255) / 256 * 256);
+    memset(block, 0xab, n);
+    blocks[block] = n;
+    used += n;
+    *at = (uint64_t)block;
+    return OK;
+}
+API cuMemFree_v2(uint64_t at) {
+    auto found = blocks.find((char*)at);
+    if (found == blocks.end()) return INVALID;
+    used -= found->second;
+    free(found->first);
+    blocks.erase(found);
+    return OK;
+}
+API cuMemHostAlloc(void** at, size_t n, unsigned) { *at = aligned_alloc(256, n); return OK; }
+API cuMemHostGetDevicePointer_v2(uint64_t* d, void* h, unsigned) { *d = (uint64_t)h; return OK; }
+static CUresult run(std::function<void()> work) {
+    if (lost) return lost;
+    if (capture) capture->push_back(work); else work();
+    return lost;
+}
+API cuMemcpyHtoD_v2(uint64_t d, const void* h, size_t n) { memcpy((void*)d, h, n); return lost; }
+API cuMemcpyDtoH_v2(void* h, uint64_t d, size_t n) { memcpy(h, (void*)d, n); return lost; }
+API cuMemcpyDtoDAsync_v2(uint64_t d, uint64_t s, size_t n, void*) { return run([=] { memcpy((void*)d, (void*)s, n); }); }
+API cuMemcpyDtoHAsync_v2(void* h, uint64_t d, size_t n, void*) { return run([=] { memcpy(h, (void*)d, n); }); }
+API cuMemsetD8Async(uint64_t d, unsigned char v, size_t n, void*) { return run([=] { memset((void*)d, v, n); }); }
+typedef std::chrono::steady_clock Clock;
+API cuEventCreate(void** e, unsigned) { *e = new Clock::time_point; return OK; }
+API cuEventRecord(void* e, void*) { return run([=] { *(Clock::time_point*)e = Clock::now(); }); }
+API cuEventQuery(void*) { return lost ? lost : endless ? NOT_READY : OK; }
+API cuEventElapsedTime_v2(float* ms, void* a, void* b) {
+    *ms = std::chrono::duration<float, std::milli>(*(Clock::time_point*)b - *(Clock::time_point*)a).count();
+    return OK;
+}
+API cuModuleLoadData(void** m, const void* image) { *m = (void*)3; return memcmp(image, "\x7f""ELF", 4) ? 200 : OK; }
+API cuModuleUnload(void*) { return OK; }
+API cuModuleGetFunction(void** f, void*, const char* name) {
+    auto found = functions().find(name);
+    if (found == functions().end()) return NOT_FOUND;
+    *f = &found->second;
+    return OK;
+}
+API cuFuncGetAttribute(int* value, int which, void*) { *value = which == 0 ? 256 : which == 4 ? 128 : 0; return OK; }
+API cuFuncLoad(void*) { return OK; }
+API cuFuncSetAttribute(void*, int, int) { return OK; }
+API cuFuncGetParamInfo(void* f, size_t i, size_t* offset, size_t* size) {
+    auto& sizes = ((Function*)f)->sizes;
+    if (i >= sizes.size()) return INVALID;
+    *offset = 8 * i;
+    if (size) *size = sizes[i];
+    return OK;
+}
+static CUresult launch(void* f, Dim grid, void** p) {
+    if (lost) return lost;
+    Function* function = (Function*)f;
+    if (function->name == "refused") return RESOURCES;
+    // Parameters are copied at the launch, as the driver does.
+    std::vector<std::vector<char>> copies;
+    for (size_t size : function->sizes) copies.emplace_back((char*)p[copies.size()], (char*)p[copies.size()] + size);
+    auto work = [=]() mutable {
+        gridDim = grid;
+        blockDim = {1, 1, 1};
+        threadIdx = {0, 0, 0};
+        std::vector<void*> held;
+        for (auto& copy : copies) held.push_back(copy.data());
+        void** arguments = copies.empty() ? p : held.data();
+        if (copies.empty()) {
+            for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
+                for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) function->body(arguments);
+        } else {
+            lost = function->body(arguments);
+        }
+    };
+    if (capture) capture->push_back(work); else work();
+    return OK;
+}
+API cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned, unsigned, unsigned, unsigned, void*, void** p, void**) {
+    return launch(f, {gx, gy, gz}, p);
+}
+struct Config {
+    unsigned gx, gy, gz, bx, by, bz, shared;
+    void* stream;
+    struct Attribute { int id; char pad[4]; union { char raw[64]; unsigned dims[3]; int cooperative; } value; }* attributes;
+    unsigned count;
+};
+API cuLaunchKernelEx(const Config* c, void* f, void** p, void**) {
+    for (unsigned i = 0; i < c->count; ++i) {
+        auto& a = c->attributes[i];
+        if (a.id == 4 && c->gx % a.value.dims[0]) return 912;
+        if (a.id == 2 && c->gx > 64) return 720;
+    }
+    return launch(f, {c->gx, c->gy, c->gz}, p);
+}
+API cuOccupancyMaxActiveClusters(int* n, void*, const Config*) { *n = 4; return OK; }
+API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* n, void*, int, size_t) { *n = 16; return OK; }
+API cuStreamBeginCapture_v2(void*, int) { capture = new std::vector<std::function<void()>>; return OK; }
+API cuStreamEndCapture(void*, void** graph) { *graph = capture; capture = nullptr; return OK; }
+API cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
+    *exec = new std::vector<std::function<void()>>(*(std::vector<std::function<void()>>*)graph);
+    return OK;
+}
+API cuGraphDestroy(void*) { return OK; }
+API cuGraphExecDestroy(void*) { return OK; }
+API cuGraphUpload(void*, void*) { return OK; }
+API cuGraphLaunch(void* exec, void*) {
+    for (auto& work : *(std::vector<std::function<void()>>*)exec) work();
+    return lost;
+}
+API cuGetProcAddress_v2(const char* name, void** address, int, uint64_t, int* status) {
+    void* self = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    std::string plain = name;
+    *address = nullptr;
+    for (std::string suffix : {"_v2", ""})
+        if (!*address) *address = dlsym(self, (plain + suffix).c_str());
+    if (plain == "cuGraphInstantiate") *address = (void*)cuGraphInstantiateWithFlags;
+    if (status) *status = *address ? 0 : 1;
+    return *address ? OK : NOT_FOUND;
+}
+API cuGetProcAddress(const char* name, void** address, int version, uint64_t flags) {
+    return cuGetProcAddress_v2(name, address, version, flags, nullptr);
+}
+API cuGetErrorName(CUresult, const char** text) { *text = "fake"; return OK; }

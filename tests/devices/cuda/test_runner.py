@@ -1,0 +1,155 @@
+"""The runner against a pretend driver (see fake_libcuda.cpp): a check of its logic, never of speed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kernelwright.devices.cuda as device
+from kernelwright.core.errors import MissingError
+from kernelwright.devices.cuda.nvrtc import Nvrtc
+from kernelwright.devices.cuda.trusted import trusted_cubin
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("the pretend driver needs g++")
+    folder = tmp_path_factory.mktemp("driver")
+    shutil.copy(Path(device.__file__).with_name("trusted.cu"), folder / "trusted_host.inc")
+    flags = ["-O1", "-w", "-std=c++17", "-shared", "-fPIC", f"-I{folder}", "-Wl,-soname,libcuda.so.1"]
+    source = str(HERE / "fake_libcuda.cpp")
+    subprocess.run([compiler, *flags, "-o", str(folder / "libcuda.so.1"), source, "-ldl"], check=True)
+    try:
+        # Compiled here, without the pretend driver in the way of NVRTC; the runner finds it in the cache.
+        trusted_cubin(Nvrtc(), "sm_90a", folder)
+    except MissingError as error:
+        pytest.skip(str(error))
+    (folder / "any.cubin").write_bytes(b"\x7fELF")
+    return folder
+
+
+def run(driver: Path, scenario: str, **variables: str) -> dict[str, dict[str, Any]]:
+    environment = os.environ | {"LD_LIBRARY_PATH": str(driver)} | variables
+    script = [sys.executable, str(HERE / "pretend_runs.py"), scenario, str(driver / "any.cubin"), str(driver)]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return {record["name"]: record for record in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.fixture(scope="module")
+def healthy(driver: Path) -> dict[str, dict[str, Any]]:
+    return run(driver, "healthy")
+
+
+def test_facts(healthy: dict[str, dict[str, Any]]) -> None:
+    assert healthy["facts"]["arch"] == "sm_90a"
+    assert healthy["facts"]["uuid"] == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
+def test_measured(healthy: dict[str, dict[str, Any]]) -> None:
+    right = healthy["right"]
+    assert right["status"] == "measured"
+    assert [t[:3] for t in right["timings"]] == [["n=1000", "events", 8], ["n=1000 again", "events", 8]]
+    assert all(0 < t[3] < 1 for t in right["timings"])
+    assert right["rms"] == pytest.approx(2**0.5, rel=0.1)
+    assert healthy["check only"]["timings"] == []
+    assert healthy["check only"]["status"] == "measured"
+    assert healthy["many runs"]["timings"][0][2] == 300
+
+
+def test_inputs_are_made_once(healthy: dict[str, dict[str, Any]]) -> None:
+    made = [tuple(entry) for entry in healthy["right again"]["made"]]
+    assert len(made) == len(set(made)) == 6
+    assert healthy["graph"]["made"] == 20
+
+
+def test_graph_and_inout(healthy: dict[str, dict[str, Any]]) -> None:
+    assert [t[1:3] for t in healthy["graph"]["timings"]] == [["graph", 8], ["graph", 8]]
+    for name in ("inout", "inout graph", "cluster", "shared", "after all"):
+        assert healthy[name]["status"] == "measured", healthy[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "part"),
+    [
+        (
+            "tail",
+            "wrong",
+            "1 of 1000 values of C wrong, first at [999]: got nothing (never written), expected",
+        ),
+        ("wrong", "wrong", "1 of 1000 values of C wrong, first at [5]: got"),
+        (
+            "outside",
+            "wrong",
+            "wrote outside output 'C' (4000 bytes): 4 bytes changed from 0 bytes after its end",
+        ),
+        ("before", "wrong", "4 bytes changed from 8 bytes before its beginning"),
+        ("mutates", "wrong", "case n=1000: changed its input 'A'"),
+        ("once", "wrong", "got nothing (never written)"),
+        (
+            "refused",
+            "launch_failed",
+            "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (grid [4, 1, 1], block [256, 1, 1] = 256 threads",
+        ),
+        ("absent", "launch_failed", "the cubin has no kernel 'absent'"),
+        ("cluster refused", "launch_failed", "CUDA_ERROR_INVALID_CLUSTER_SIZE"),
+        ("cooperative refused", "launch_failed", "cooperative: at most 64 blocks fit at once"),
+        ("block", "launch_failed", "a block of 512 threads; with 128 registers a thread at most 256 fit"),
+        ("argument", "launch_failed", "kernel 'right' argument 4 is 4 bytes, the plan gives 'n': int64 (8)"),
+        ("arguments", "launch_failed", "the kernel has 4 arguments, the plan gives 2"),
+        ("unknown", "launch_failed", "argument 1 names no buffer of the case: 'Z'"),
+        ("memory", "launch_failed", "no device memory for 2147483648 bytes of scratch 'huge'"),
+    ],
+)
+def test_bad_candidates(healthy: dict[str, dict[str, Any]], name: str, status: str, part: str) -> None:
+    assert healthy[name]["status"] == status
+    assert part in healthy[name]["reason"]
+    assert healthy[name]["timings"] == []
+
+
+def test_crash_and_endless_kernel_break_the_runner(driver: Path) -> None:
+    crash = run(driver, "crash")["crash"]
+    assert crash["status"] == "crashed"
+    assert "kernel 'crash' (launch 2 of 2) crashed: CUDA_ERROR_ILLEGAL_ADDRESS" in crash["reason"]
+    assert crash["broken"]
+    endless = run(driver, "endless")["endless"]
+    assert endless["status"] == "timed_out"
+    assert "did not end within 0.2 s" in endless["reason"]
+    assert endless["broken"]
+    assert "lost its context" in endless["after"]
+
+
+def test_problem_faults_are_the_problems(driver: Path) -> None:
+    found = run(driver, "faults")
+    assert "the inputs of case n=1000 lack 'B'" in found["lacks input"]["error"]
+    assert "has 3996 bytes, 4000 are needed" in found["short input"]["error"]
+    assert "gives no output 'C'" in found["lacks output"]["error"]
+    assert "gives 7 values for output 'C'" in found["short output"]["error"]
+    assert "cannot be read" in found["no artifact"]["error"]
+    assert "does not load" in found["no cubin"]["error"]
+    assert found["at last"]["status"] == "measured"
+
+
+def test_evicts_when_memory_is_short(driver: Path) -> None:
+    found = run(driver, "tight")
+    assert found["tight"]["status"] == "measured"
+    assert found["tight"]["made"] > 24
+
+
+def test_driver_that_cannot_start_is_a_reason(driver: Path) -> None:
+    script = "from kernelwright.devices.cuda import CudaRunner, probe; print(probe().reason); CudaRunner()"
+    environment = os.environ | {"LD_LIBRARY_PATH": str(driver), "FAKE_CUDA_INIT": "100"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "cuInit failed with 100: no CUDA device is visible"
+    assert "MissingError: no usable CUDA device" in done.stderr

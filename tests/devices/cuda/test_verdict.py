@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from kernelwright.devices.cuda.buffers import GUARD, Guarded
+from kernelwright.devices.cuda.gpu import ROW
+from kernelwright.devices.cuda.trusted import POISON
+from kernelwright.devices.cuda.verdict import Mismatch, Sample, decode, is_poison, outside_write, wrong_values
+
+
+def test_mismatch_from_a_row() -> None:
+    row = np.array([(3, 2**64 - 1 - 17, 2.5, 1)], ROW)[0]
+    assert Mismatch.of(row) == Mismatch(bad=3, first=17, worst=2.5, non_finite=1)
+
+
+def test_wrong_values() -> None:
+    text = wrong_values(
+        "case n=127 run 3", "C", (127, 127), Mismatch(12, 388, 310.0, 0), Sample(1.5, 2.25, unwritten=False)
+    )
+    assert text == (
+        "case n=127 run 3: 12 of 16129 values of C wrong, first at [3, 7]: got 1.5, expected 2.25;"
+        " worst error 3.1e+02 x tolerance"
+    )
+
+
+def test_wrong_values_without_sample_and_special_cases() -> None:
+    assert wrong_values("p", "s", (), Mismatch(1, 0, 1e308, 0)) == (
+        "p: 1 of 1 values of s wrong, first at [0]; worst error infinitely far off"
+    )
+    unwritten = wrong_values("p", "C", (4,), Mismatch(2, 2, 0, 2), Sample(float("nan"), 1.0, unwritten=True))
+    assert "got nothing (never written), expected 1" in unwritten
+    assert "2 are NaN or infinite on one side only" in unwritten
+    assert "worst" not in unwritten
+
+
+@pytest.mark.parametrize(
+    ("first", "where"),
+    [(GUARD - 8, "from 8 bytes before its beginning"), (GUARD + 100, "from 0 bytes after its end")],
+)
+def test_outside_write(first: int, where: str) -> None:
+    text = outside_write("case n=1", "output 'C'", Guarded(0, 100, 256), 4, first)
+    assert text == f"case n=1: wrote outside output 'C' (100 bytes): 4 bytes changed {where}"
+
+
+def test_poison_is_nan_in_every_float_and_never_the_same_integer() -> None:
+    for word in POISON:
+        raw = word.to_bytes(4, "little") * 2
+        assert np.isnan(np.frombuffer(raw, "<f2")).all()
+        assert np.isnan(np.frombuffer(raw, "<f4")).all()
+        assert np.isnan(np.frombuffer(raw, "<f8")).all()
+        assert np.isnan(decode(raw[:2], "bfloat16"))
+        assert is_poison(raw[:2])
+        assert is_poison(raw[:4])
+        assert is_poison(raw)
+    assert len({word.to_bytes(4, "little")[at] for word in POISON for at in (0, 2)}) == len(POISON)
+    assert not is_poison(b"\xf9")
+    assert not is_poison(b"\0\0\0\0")
+
+
+def test_decode() -> None:
+    assert decode(np.float32(1.5).tobytes(), "float32") == 1.5
+    assert decode(np.int64(-7).tobytes(), "int64") == -7
+    assert decode(b"\x80\x3f", "bfloat16") == 1.0
