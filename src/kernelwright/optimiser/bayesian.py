@@ -1,0 +1,212 @@
+"""Bayesian optimisation over the valid configurations of a template (docs/optimiser.md says what and why)."""
+
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.errors import PlanError
+from kernelwright.core.outcome import StaticMetrics
+from kernelwright.core.space import Rows, SearchSpace
+from kernelwright.optimiser.analysis import analyse
+from kernelwright.optimiser.base import Analysis, Observation, Suggestion
+from kernelwright.optimiser.candidates import all_or_sample, around
+from kernelwright.optimiser.design import space_filling
+from kernelwright.optimiser.features import make_features
+from kernelwright.optimiser.history import History
+from kernelwright.optimiser.surrogate import FeasibilityModel, SpeedModel
+
+FIRST = 8
+LEAST_KNOWN = 3
+REFIT_GROWTH = 1.1
+CENTRES = 5
+CLIMBS = 8
+UNKNOWN_GAIN = 0.3
+"""Gain in log time that is expected of a template before its surrogate can say anything."""
+
+Scores = npt.NDArray[np.float64]
+
+
+class BayesianOptimiser:
+    """Ask and tell (see :class:`~kernelwright.optimiser.base.Optimiser`)."""
+
+    def __init__(self, space: SearchSpace, seed: int) -> None:
+        self.space = space
+        self._rng = np.random.default_rng(seed)
+        self._history = History()
+        self._candidates = all_or_sample(space, self._rng)
+        self._features = make_features(space, self._candidates.rows)
+        first = space_filling(self._features, self._candidates.rows, FIRST, self._rng)
+        self._first = [self._candidates.rows[i] for i in first]
+        self._speed: SpeedModel | None = None
+        self._feasibility: FeasibilityModel | None = None
+        self._fitted_to = 0
+        self._threads = ThreadpoolController()
+
+    # -- the protocol -------------------------------------------------------------------------------------
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every configuration has been asked or told."""
+        return self.space.enumerable and len(self._history.rows) >= len(self.space)
+
+    def ask(self, n: int = 1) -> list[Suggestion]:
+        """Up to ``n`` new configurations; each takes the ones before it as pending."""
+        suggestions: list[Suggestion] = []
+        with self._threads.limit(limits=1, user_api="blas"):
+            while len(suggestions) < n and not self.exhausted:
+                row, gain, reason = self._next()
+                self._history.ask(self._code(row), row)
+                suggestions.append(Suggestion(self.space.configuration_of(row), gain, reason))
+        return suggestions
+
+    def tell(self, configuration: Configuration, observation: Observation) -> None:
+        """Learn an outcome. Raises PlanError for a configuration that is not valid in this space."""
+        row = self._valid_row(configuration)
+        self._history.tell(self._code(row), row, observation)
+
+    def tell_static(self, configuration: Configuration, static: StaticMetrics) -> None:
+        """Learn what the compiler says. Raises PlanError for a configuration that is not valid in this space."""
+        row = self._valid_row(configuration)
+        self._history.tell_static(self._code(row), static)
+
+    def expected_gain(self, best_value: float | None) -> float:
+        """Expected improvement, in log time, of the next candidate over ``best_value`` ms."""
+        if self.exhausted:
+            return 0.0
+        with self._threads.limit(limits=1, user_api="blas"):
+            self._update()
+            if self._speed is None:
+                return UNKNOWN_GAIN
+            best = self._best() if best_value is None else float(np.log(best_value))
+            scores = self._scores(best)
+        return float(np.exp(scores.max()))
+
+    def analysis(self) -> Analysis:
+        """Importance of tunables and of their pairs so far."""
+        with self._threads.limit(limits=1, user_api="blas"):
+            self._update()
+            return analyse(self._features, self._candidates, self._speed, self._history)
+
+    # -- choosing -----------------------------------------------------------------------------------------
+
+    def _code(self, row: Rows) -> int:
+        return int(self.space.codes(row[None])[0])
+
+    def _valid_row(self, configuration: Configuration) -> Rows:
+        if (violated := self.space.violated(configuration)) is not None:
+            raise PlanError(f"not a configuration of this space: {violated}", "optimiser")
+        return self.space.row_of(configuration)
+
+    def _next(self) -> tuple[Rows, float, str]:
+        while self._first:
+            row = self._first.pop(0)
+            if self._code(row) not in self._history.rows:
+                return row, UNKNOWN_GAIN, f"space-filling start, {len(self._first)} more"
+        self._update()
+        if self._speed is None:
+            scores = self._scores_without_times()
+            return (
+                self._candidates.rows[int(np.argmax(scores))],
+                UNKNOWN_GAIN,
+                "too few measurements to predict",
+            )
+        best = self._best()
+        scores = self._scores(best)
+        place = int(np.argmax(scores))
+        row, score = self._candidates.rows[place], float(scores[place])
+        if not self._candidates.complete:
+            row, score = self._climb(row, score, best)
+        gain = float(np.exp(score))
+        return row, gain, f"expected improvement {100 * gain:.2g} %"
+
+    def _best(self) -> float:
+        return min(value for value, _ in self._history.log_times().values())
+
+    def _open(self) -> npt.NDArray[np.bool_]:
+        """Candidates never asked; a large space gets new ones when none is left."""
+        mask = self._candidates.open(self._history.rows.keys())
+        if not mask.any():
+            self._candidates = all_or_sample(self.space, self._rng)
+            self._speed, self._fitted_to = None, 0
+            self._update()
+            mask = self._candidates.open(self._history.rows.keys())
+        return mask
+
+    def _scores(self, best: float) -> Scores:
+        """Log of improvement times probability to run [m]; -inf for what was asked already."""
+        assert self._speed is not None
+        mask = self._open()
+        scores = self._speed.log_improvement(self._history, best)
+        if self._feasibility is not None:
+            scores = scores + self._feasibility.log_probability(self._history)
+        return np.where(mask, scores, -np.inf)
+
+    def _scores_without_times(self) -> Scores:
+        mask = self._open()
+        scores = 0.1 * self._rng.random(len(mask))
+        if self._feasibility is not None:
+            scores = scores + self._feasibility.log_probability(self._history)
+        return np.where(mask, scores, -np.inf)
+
+    def _climb(self, row: Rows, score: float, best: float) -> tuple[Rows, float]:
+        """Follow the score through neighbours that are not among the candidates."""
+        assert self._speed is not None
+        for _ in range(CLIMBS):
+            near = self.space.neighbours(row)
+            near = near[[self._code(other) not in self._history.rows for other in near]]
+            if not len(near):
+                break
+            scores = self._speed.log_improvement_at(self._features.points(near), self._history, best)
+            if self._feasibility is not None:
+                scores = scores + self._feasibility.log_probability_at(
+                    self._features.points(near), self._history
+                )
+            place = int(np.argmax(scores))
+            if scores[place] <= score:
+                break
+            row, score = near[place], float(scores[place])
+        return row, score
+
+    # -- learning -----------------------------------------------------------------------------------------
+
+    def _update(self) -> None:
+        """Bring both models up to what was asked and told."""
+        known = self._history.log_times()
+        if len(known) >= LEAST_KNOWN and len(known) >= max(
+            self._fitted_to + 1, ceil(REFIT_GROWTH * self._fitted_to)
+        ):
+            self._refit(known)
+        if self._speed is not None:
+            there = set(self._speed.codes)
+            for code in (*known, *self._history.pending):
+                if code not in there:
+                    self._speed.extend(
+                        self._features, code, self._history.rows[code], known.get(code, (0.0, 0.0))[1]
+                    )
+        self._update_feasibility()
+
+    def _refit(self, known: dict[int, tuple[float, float]]) -> None:
+        if not self._candidates.complete:
+            best = sorted(known, key=lambda code: known[code][0])[:CENTRES]
+            self._candidates = around(self.space, self._history.stacked(best), self._rng)
+        start = self._speed.hyperparameters if self._speed else None
+        self._speed = SpeedModel.fitted(self._features, self._candidates, self._history, start)
+        self._feasibility = None
+        self._fitted_to = len(known)
+
+    def _update_feasibility(self) -> None:
+        feasible = self._history.feasible()
+        if all(feasible.values()):
+            return
+        if self._feasibility is None:
+            hyperparameters = self._speed.hyperparameters if self._speed else None
+            self._feasibility = FeasibilityModel.fitted(
+                self._features, self._candidates, self._history, hyperparameters
+            )
+        there = set(self._feasibility.codes)
+        for code in feasible:
+            if code not in there:
+                self._feasibility.extend(self._features, code, self._history.rows[code])

@@ -1,0 +1,191 @@
+"""Configurations as points: the columns in which the surrogate measures distances.
+
+Three kinds of columns: a tunable's values (numbers on a linear or logarithmic scale from 0 to 1), membership in each
+value where the order of values means nothing, and the *quantities* that the author of the template computes from
+tunables in ``[let]`` and in constraints (threads per block, work per thread, bytes of shared memory): performance
+depends on them more directly than on the tunables.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelwright.core.configuration import Value
+from kernelwright.core.expression_nodes import Binary, Call, Choice, Compare, Logic, Name, Node, Number, Unary
+from kernelwright.core.expressions import Expression
+from kernelwright.core.space import Rows, SearchSpace
+
+Points = npt.NDArray[np.float64]
+LOG_RATIO = 4
+MAX_QUANTITIES = 12
+REFERENCE_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A positive number computed from several tunables, on a logarithmic scale: ``(log2(x) - low) / width``."""
+
+    expression: Expression
+    low: float
+    width: float
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """Columns over a space. ``groups[c]`` is the number of the length scale that column ``c`` is measured with."""
+
+    space: SearchSpace
+    tables: tuple[Points, ...]
+    quantities: tuple[Quantity, ...]
+    groups: npt.NDArray[np.intp]
+    tunable_columns: int
+
+    @property
+    def scales(self) -> int:
+        """Number of length scales."""
+        return int(self.groups[-1]) + 1 if len(self.groups) else 0
+
+    def points(self, rows: Rows) -> Points:
+        """Points [n, columns] of rows [n, tunables]."""
+        parts = [table[rows[:, axis]] for axis, table in enumerate(self.tables)]
+        if self.quantities:
+            values = _values(self.space, rows)
+            parts += [_quantity_column(quantity, values, len(rows)) for quantity in self.quantities]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(rows), 0))
+
+
+def make_features(space: SearchSpace, reference: Rows) -> FeatureMap:
+    """Columns for a space; ``reference`` rows [n, d] are valid ones that set the scale of quantities."""
+    tables = [_table(tunable.values) for tunable in space.tunables]
+    groups: list[int] = []
+    for table in tables:
+        following = groups[-1] + 1 if groups else 0
+        groups.append(following)
+        groups += [following + 1] * (table.shape[1] - 1)
+    tunable_columns = len(groups)
+    rows = reference[np.linspace(0, len(reference) - 1, min(len(reference), REFERENCE_ROWS)).astype(int)]
+    known = (
+        np.concatenate([table[rows[:, axis]] for axis, table in enumerate(tables)], axis=1)
+        if tables
+        else rows
+    )
+    quantities = _quantities(space, rows, known)
+    first = groups[-1] + 1 if groups else 0
+    groups += range(first, first + len(quantities))
+    return FeatureMap(space, tuple(tables), quantities, np.array(groups, dtype=np.intp), tunable_columns)
+
+
+def _table(values: tuple[Value, ...]) -> Points:
+    """Columns of one tunable [values, columns]: its scale, and membership where order may mean nothing."""
+    if any(isinstance(value, str) for value in values):
+        return _membership(len(values))
+    numbers = np.array(values, dtype=float)
+    scale = _scaled(numbers)[:, None]
+    codes = sorted(float(number) for number in numbers) == list(range(len(numbers)))
+    if codes and 2 < len(numbers) <= 8:  # 0, 1, 2, ...: as likely names of variants as amounts
+        return np.concatenate([scale, _membership(len(values))], axis=1)
+    return scale
+
+
+def _membership(n: int) -> Points:
+    """Columns in which any two different values are at distance 1."""
+    return np.asarray(np.eye(n) / np.sqrt(2))
+
+
+def _scaled(numbers: Points) -> Points:
+    """From 0 to 1; logarithmic when the values span a factor of four or more."""
+    if len(numbers) > 2 and numbers.min() >= 0:
+        if numbers.min() > 0 and numbers.max() / numbers.min() >= LOG_RATIO:
+            numbers = np.log2(numbers)
+        elif numbers.min() == 0 and numbers.max() >= LOG_RATIO:
+            numbers = np.log2(numbers + 1)
+    width = float(np.ptp(numbers))
+    return (numbers - numbers.min()) / width if width else np.zeros_like(numbers)
+
+
+def _values(space: SearchSpace, rows: Rows) -> dict[str, Any]:
+    """Numbers by name for the rows: tunables, constants, derived values."""
+    known: dict[str, Any] = dict(space.constants)
+    for axis, tunable in enumerate(space.tunables):
+        known[tunable.name] = np.array(tunable.values)[rows[:, axis]]
+    for name, expression in space.derived:
+        known[name] = expression.evaluate_where(known)[0]
+    return known
+
+
+def _quantity_column(quantity: Quantity, values: Mapping[str, Any], n: int) -> Points:
+    raw = np.broadcast_to(quantity.expression.evaluate_where(values)[0], n).astype(float)
+    column: Points = (np.log2(np.maximum(raw, 1e-9)) - quantity.low) / quantity.width
+    return column[:, None]
+
+
+def _quantities(space: SearchSpace, rows: Rows, known: Points) -> tuple[Quantity, ...]:
+    """The usable quantities: positive, at least three values, not a copy of a column that exists."""
+    values = _values(space, rows)
+    tunables = set(space.names)
+    columns = list(known.T)
+    chosen: list[Quantity] = []
+    for expression in _candidates(space):
+        numbers, exists = expression.evaluate_where(values)
+        raw = np.broadcast_to(numbers, len(rows)).astype(float)
+        if not np.all(exists) or raw.min() <= 0 or len(np.unique(raw)) < 3:
+            continue
+        log = np.log2(raw)
+        quantity = Quantity(expression, float(log.min()), float(np.ptp(log)))
+        column = (log - log.min()) / np.ptp(log)
+        if any(np.abs(column - other).max() < 1e-6 for other in columns):
+            continue
+        columns.append(column)
+        chosen.append(quantity)
+    return tuple(chosen[:MAX_QUANTITIES]) if tunables else ()
+
+
+def _candidates(space: SearchSpace) -> Iterator[Expression]:
+    """Derived values, and the arithmetic that constraints compare."""
+    for _, expression in space.derived:
+        yield expression
+    for constraint in space.constraints:
+        for node in _compared(constraint.expression.tree):
+            names = _names(node)
+            if names:
+                yield Expression(constraint.expression.text, frozenset(names), node)
+
+
+def _compared(node: Node) -> Iterator[Node]:
+    """Sides of all comparisons; ``a % b == 0`` tells of the ratio a / b, its parts are quantities too."""
+    if isinstance(node, Logic):
+        for part in node.parts:
+            yield from _compared(part)
+    elif isinstance(node, Unary):
+        yield from _compared(node.operand)
+    elif isinstance(node, Compare):
+        for operand in node.operands:
+            yield from _products(operand)
+
+
+def _products(node: Node) -> Iterator[Node]:
+    if isinstance(node, Binary) and node.op == "%":
+        yield Binary("/", Call("max", (node.left, Number(0.0, 0)), 0), node.right, node.column)
+        yield from _products(node.left)
+        yield from _products(node.right)
+    elif isinstance(node, Binary | Call):
+        yield node
+
+
+def _names(node: Node) -> set[str]:
+    match node:
+        case Name(name, _):
+            return {name}
+        case Unary(_, operand, _):
+            return _names(operand)
+        case Binary(_, left, right, _):
+            return _names(left) | _names(right)
+        case Compare(_, parts, _) | Logic(_, parts, _) | Call(_, parts, _):
+            return {name for part in parts for name in _names(part)}
+        case Choice(condition, then, other, _):
+            return _names(condition) | _names(then) | _names(other)
+        case _:
+            return set()
