@@ -26,7 +26,12 @@ from kernelwright.devices.base import (
 from kernelwright.devices.cuda import CudaCompiler, CudaRunner, probe
 
 PROBE = probe()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not PROBE.usable, reason=PROBE.reason)]
+pytestmark = [
+    pytest.mark.gpu,
+    # Array libraries warn about each other's versions; that is not under test here.
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(not PROBE.usable, reason=PROBE.reason),
+]
 
 COPY_TBPS = 4.0
 """Copy bandwidth of the slowest device this is run on in TB/s, reads plus writes; only its order matters here."""

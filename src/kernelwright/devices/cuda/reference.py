@@ -1,6 +1,7 @@
 """Right outputs, computed once by the problem's reference in float64 and kept on the device."""
 
 import importlib
+import warnings
 from collections.abc import Mapping
 from math import prod
 from typing import Any
@@ -101,6 +102,13 @@ def _float64(values: Any) -> Any:
 
 def _choose(ordinal: int) -> tuple[str, Any]:
     """First array library that really computes on the device."""
+    with warnings.catch_warnings():
+        # What these libraries say about their own set-up is no concern of a run.
+        warnings.simplefilter("ignore")
+        return _first_usable(ordinal)
+
+
+def _first_usable(ordinal: int) -> tuple[str, Any]:
     try:
         cupy = importlib.import_module("cupy")
         cupy.cuda.Device(ordinal).use()

@@ -54,7 +54,7 @@ class CudaRunner:
             raise DeviceLost(f"{self.facts.name} lost its context with an earlier candidate")
         driver = self.gpu.driver
         driver.ok(driver.api.cuCtxSetCurrent(driver.context), "cuCtxSetCurrent")
-        clock = _Clock()
+        clock, late = _Clock(), self.gpu.late_gates
         try:
             timings = self._run(request, source, clock)
         except CandidateFailed as failure:
@@ -68,7 +68,7 @@ class CudaRunner:
         return RunResult(
             Status.MEASURED,
             timings=timings,
-            findings=findings(self.state),
+            findings=findings(self.state) + _late(self.gpu.late_gates - late),
             check_seconds=clock.check(),
             time_seconds=clock.time(),
         )
@@ -127,6 +127,11 @@ class CudaRunner:
 def is_short(case: CaseRequest, timing: TimingProtocol) -> bool:
     """Whether a case is timed through a graph: its known physical floor is below the limit."""
     return 0 < case.floor_ms < timing.graph_below_ms and timing.graph_runs > 1
+
+
+def _late(gates: int) -> tuple[str, ...]:
+    text = "the host was too slow to keep the queue ahead of the GPU: timings may hold launch overhead"
+    return (text,) if gates else ()
 
 
 class _Clock:

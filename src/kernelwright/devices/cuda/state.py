@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import warnings
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,7 +33,10 @@ class StateReader:
         self._nvml: Any = None
         self._handle: Any = None
         try:
-            self._nvml = importlib.import_module("pynvml")
+            with warnings.catch_warnings():
+                # An outdated package of the same name warns at import and works all the same.
+                warnings.simplefilter("ignore")
+                self._nvml = importlib.import_module("pynvml")
             self._nvml.nvmlInit()
             self._handle = self._nvml.nvmlDeviceGetHandleByUUID(uuid)
         except ImportError:
