@@ -12,7 +12,7 @@ from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.events import Listener, Progress
 from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.result import CampaignResult, Confirmation, Leader
-from kernelwright.campaign.scheduler import Scheduler
+from kernelwright.campaign.scheduler import Scheduler, unless
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.standing import Entry, Standing
 from kernelwright.core.candidate import Candidate, parse_template
@@ -61,7 +61,7 @@ class Campaign:
         self._started = 0
         self._in_flight = 0
         self._asking = asyncio.Lock()
-        self._news = asyncio.Condition()
+        self._news = asyncio.Event()
 
     # -- the three parts ------------------------------------------------------------------------------
 
@@ -141,22 +141,30 @@ class Campaign:
 
     async def _take(self) -> Work | None:
         """Next work; waits while everything askable is in flight, ``None`` when nothing can come any more."""
-        while not self.stop.is_set() and self.budget.allows(self._started):
-            leader = self.standing.incumbent
-            best = self.objective.cost(leader.times) if leader else None
+        while not self.stop.is_set():
+            news = self._news
             async with self._asking:
-                work = await asyncio.to_thread(self.policy.next, best)
-            if work is not None and work.candidate.id not in self.candidates:
+                if not self.budget.allows(self._started):
+                    return None
+                work = await self._ask()
+                if work is not None:
+                    return work
+            if not self._in_flight:
+                self.listener.note("every configuration of every template has been tried")
+                return None
+            await unless(self.stop, news.wait())
+        return None
+
+    async def _ask(self) -> Work | None:
+        """A candidate that was never tried; the surrogate works in a thread, so that the lanes go on."""
+        leader = self.standing.incumbent
+        best = self.objective.cost(leader.times) if leader else None
+        while (work := await asyncio.to_thread(self.policy.next, best)) is not None:
+            if work.candidate.id not in self.candidates:
                 self.candidates[work.candidate.id] = work.candidate
                 self._started += 1
                 self._in_flight += 1
                 return work
-            if work is None:
-                if not self._in_flight:
-                    self.listener.note("every configuration of every template has been tried")
-                    return None
-                async with self._news:
-                    await self._news.wait()
         return None
 
     def _known(self, work: Work, compiled: CompileResult) -> Outcome | None:
@@ -182,8 +190,8 @@ class Campaign:
         async with self._asking:
             leads = self._learn(number, work.candidate, outcome)
         self._in_flight = max(0, self._in_flight - 1)
-        async with self._news:
-            self._news.notify_all()
+        self._news.set()
+        self._news = asyncio.Event()
         progress = self.progress()
         self.listener.finished(work.candidate, outcome, progress)
         if leads:

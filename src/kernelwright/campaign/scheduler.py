@@ -51,7 +51,7 @@ class Scheduler:
             work = await self.take()
             if work is None:
                 return
-            compiled = await _unless(stop, self.harness.compile(work.candidate))
+            compiled = await unless(stop, self.harness.compile(work.candidate))
             if compiled is None:
                 return
             if compiled.status is not None:
@@ -72,7 +72,7 @@ class Scheduler:
             return await self.harness.benchmark(work.candidate, compiled)
 
 
-async def _unless(stop: asyncio.Event, call: Coroutine[Any, Any, T]) -> T | None:
+async def unless(stop: asyncio.Event, call: Coroutine[Any, Any, T]) -> T | None:
     """Result of ``call``, or ``None`` when ``stop`` comes first (the call is cancelled)."""
     task, stopping = asyncio.create_task(call), asyncio.create_task(stop.wait())
     try:

@@ -1,0 +1,96 @@
+"""What parent and children say to each other: one JSON object a line, bounded, validated on arrival."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.errors import HarnessError
+from kernelwright.core.launch import BuildRequest
+from kernelwright.devices.base import BuildResult, RunRequest, RunResult
+from kernelwright.harness.sandbox import SandboxReport
+
+MAX_LINE: Final = 1 << 20
+"""Longest message in bytes, both ways."""
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What the device can do at best, for the physical floor of a case; 0 is unknown."""
+
+    bytes_per_s: float = 0.0
+    flops_per_s: float = 0.0
+
+    def floor_ms(self, moved_bytes: int, flops: int) -> float:
+        """Shortest possible time of a case in ms: the larger of its two bounds."""
+        by_memory = moved_bytes / self.bytes_per_s if self.bytes_per_s else 0.0
+        by_arithmetic = flops / self.flops_per_s if self.flops_per_s else 0.0
+        return 1e3 * max(by_memory, by_arithmetic)
+
+
+@dataclass(frozen=True)
+class WorkerSetup:
+    """What a child is started with, as JSON on its command line."""
+
+    role: str
+    device: str
+    scratch: str
+    artifacts: str
+    problem: str = ""
+    seed: int = 0
+    slow_cases: bool = False
+    readable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hello:
+    """First message of a child: it is ready, behind these layers of the sandbox."""
+
+    sandbox: SandboxReport
+    toolchain: str = ""
+    facts: DeviceFacts | None = None
+    ceilings: Ceilings = Ceilings()
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request: exactly one of ``build`` and ``run``."""
+
+    id: int
+    build: BuildRequest | None = None
+    run: RunRequest | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer to a request. ``error`` tells of a fault of the harness; ``broken``: the child ends now."""
+
+    id: int
+    hello: Hello | None = None
+    built: BuildResult | None = None
+    ran: RunResult | None = None
+    error: str = ""
+    user_error: bool = False
+    broken: bool = False
+
+
+SETUP: Final = TypeAdapter(WorkerSetup)
+REQUEST: Final = TypeAdapter(Request)
+REPLY: Final = TypeAdapter(Reply)
+
+
+def encode(adapter: TypeAdapter[Any], message: Any) -> bytes:
+    """A message as one line. Raises HarnessError when it is too long."""
+    line: bytes = adapter.dump_json(message) + b"\n"
+    if len(line) > MAX_LINE:
+        raise HarnessError(f"a message of {len(line)} bytes is longer than {MAX_LINE}")
+    return line
+
+
+def decode(adapter: TypeAdapter[Any], line: bytes) -> Any:
+    """A message from a line. Raises HarnessError for anything that is not one."""
+    try:
+        return adapter.validate_json(line)
+    except ValidationError as error:
+        raise HarnessError(f"a child sent no valid message: {error.errors()[0]['msg']}") from None

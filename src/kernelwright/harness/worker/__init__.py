@@ -1,0 +1,1 @@
+"""What runs in the harness's children, beside candidates: knows no memory, no board, no model."""

@@ -1,0 +1,30 @@
+"""Owns one device: checks and times."""
+
+from pathlib import Path
+
+from kernelwright.core.errors import HarnessError
+from kernelwright.harness.sandbox import SandboxReport
+from kernelwright.harness.wire import Hello, Reply, Request, WorkerSetup
+from kernelwright.harness.worker.devices import make_runner
+from kernelwright.problems.loader import load_problem
+from kernelwright.problems.source import ProblemSource
+
+
+class DeviceService:
+    """Runs candidates on the cases of one problem."""
+
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._source = ProblemSource(load_problem(setup.problem), setup.seed, setup.slow_cases)
+        cache = Path(setup.artifacts) / "cache"
+        self._runner, self._ceilings = make_runner(setup.device, Path(setup.scratch), cache)
+
+    def greet(self) -> Hello:
+        """Names the device and what it can do."""
+        return Hello(SandboxReport(), self._runner.facts.toolchain, self._runner.facts, self._ceilings)
+
+    def answer(self, request: Request) -> Reply:
+        """Check and time one candidate. After a lost context this child is done."""
+        if request.run is None:
+            raise HarnessError("a device worker was asked to compile something")
+        result = self._runner.run(request.run, self._source)
+        return Reply(request.id, ran=result, broken=bool(getattr(self._runner, "broken", False)))
