@@ -59,11 +59,10 @@ block = ["THREADS"]
 args = ["X", "Y", "R", "C"]
 */
 
-// Every thread keeps HELD float4 of one row in registers, so X is read once. A row whose
-// length is HELD * 4 times a power of two takes part of a warp, a warp, several warps, or all blocks of a cluster,
-// which exchange (maximum, sum) pairs through distributed shared memory. PREFETCH 1: persistent blocks, and a thread
-// fetches its part of the next tile with cp.async while it works on this one. Other rows live in the registers of
-// a warp or in shared memory.
+// Every thread keeps HELD float4 of one row in registers, so X is read once. A row whose length is HELD * 4 times a
+// power of two takes part of a warp, a warp, several warps, or all blocks of a cluster, which exchange (maximum, sum)
+// pairs through distributed shared memory. PREFETCH 1: persistent blocks, and a thread fetches its part of the next
+// tile with cp.async while it works on this one. Other rows live in the registers of a warp or in shared memory.
 
 #define LOG2E 1.4426950408889634f
 #define NONE_LOG2 (-1.4426950408889634e38f)
@@ -263,8 +262,8 @@ __device__ __forceinline__ float2 combine(const float2* pairs, int count)
     return make_float2(all, sum);
 }
 
-// One thread's share of a tile in registers. LANES threads of a warp share a row, or whole warps do (32).
-template <int LANES>
+// One thread's share of a tile in registers. SHARERS threads of a warp share a row, or whole warps do (32).
+template <int SHARERS>
 struct Share {
     float4 v[HELD];
     float top;
@@ -274,7 +273,7 @@ struct Share {
     {
 #pragma unroll
         for (int i = 0; i < HELD; ++i)
-            copy_async(buffer + i * 32, from + i * LANES);
+            copy_async(buffer + i * 32, from + i * SHARERS);
     }
 
     // PREFETCH: takes the tile from the buffer, whose places only this thread uses, and fetches the next one.
@@ -290,11 +289,11 @@ struct Share {
 #else
 #pragma unroll
         for (int i = 0; i < HELD; ++i)
-            v[i] = load(from + i * LANES);
+            v[i] = load(from + i * SHARERS);
 #endif
     }
 
-    // Turns the share into exponentials; `top` (in units of log2) and `sum` are those of the LANES threads.
+    // Turns the share into exponentials; `top` (in units of log2) and `sum` are those of the SHARERS threads.
     __device__ __forceinline__ void exponentiate()
     {
         float largest = NONE;
@@ -302,7 +301,7 @@ struct Share {
         for (int i = 0; i < HELD; ++i)
             largest = fmaxf(largest, max4(v[i]));
 #pragma unroll
-        for (int offset = LANES / 2; offset > 0; offset /= 2)
+        for (int offset = SHARERS / 2; offset > 0; offset /= 2)
             largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, offset));
         top = largest * LOG2E;
         float low = 0.0f;
@@ -318,7 +317,7 @@ struct Share {
         }
         sum = low + high;
 #pragma unroll
-        for (int offset = LANES / 2; offset > 0; offset /= 2)
+        for (int offset = SHARERS / 2; offset > 0; offset /= 2)
             sum += __shfl_xor_sync(0xffffffffu, sum, offset);
     }
 
@@ -326,31 +325,31 @@ struct Share {
     {
 #pragma unroll
         for (int i = 0; i < HELD; ++i)
-            store(to + i * LANES, scale4(v[i], factor));
+            store(to + i * SHARERS, scale4(v[i], factor));
     }
 };
 
 // Place of a thread's first float4 in a tile of blockDim.x * HELD.
-template <int LANES>
+template <int SHARERS>
 __device__ __forceinline__ int first_place()
 {
     const int lane = threadIdx.x % 32;
-    return threadIdx.x / 32 * (32 * HELD) + lane / LANES * (LANES * HELD) + lane % LANES;
+    return threadIdx.x / 32 * (32 * HELD) + lane / SHARERS * (SHARERS * HELD) + lane % SHARERS;
 }
 
-template <int LANES>
+template <int SHARERS>
 __device__ __forceinline__ void rows_in_block(const float* __restrict__ X, float* __restrict__ Y, int R, int C,
                                               int row_threads, float2* slots, float4* buffer)
 {
     const int tile_quads = blockDim.x * HELD;
     const int tiles = (int)((long long)R * (C / 4) / tile_quads);
-    const float4* const x = reinterpret_cast<const float4*>(X) + first_place<LANES>();
-    float4* const y = reinterpret_cast<float4*>(Y) + first_place<LANES>();
+    const float4* const x = reinterpret_cast<const float4*>(X) + first_place<SHARERS>();
+    float4* const y = reinterpret_cast<float4*>(Y) + first_place<SHARERS>();
     const int warp = threadIdx.x / 32;
     const int row_warps = row_threads / 32;
     buffer += warp * (32 * HELD) + threadIdx.x % 32;
 
-    Share<LANES> share;
+    Share<SHARERS> share;
 #if PREFETCH
     if (blockIdx.x < tiles)
         share.fetch(buffer, x + (size_t)blockIdx.x * tile_quads);
@@ -362,7 +361,7 @@ __device__ __forceinline__ void rows_in_block(const float* __restrict__ X, float
         share.take(buffer, x + (size_t)tile * tile_quads, next < tiles ? x + (size_t)next * tile_quads : nullptr);
         share.exponentiate();
         float factor = 1.0f / share.sum;
-        if (LANES == 32 && row_warps > 1) {
+        if (SHARERS == 32 && row_warps > 1) {
             // Two sets of slots in turn: one barrier a tile is enough.
             float2* const mine = slots + turn * 32;
             const int group = warp / row_warps;
