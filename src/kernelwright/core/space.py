@@ -57,6 +57,9 @@ class SearchSpace:
 
     A space with more than ``limit`` configurations is not enumerated (:attr:`enumerable` is false): it is used
     through :meth:`sample` and :meth:`neighbours`, which work for both kinds.
+
+    ``listed`` rows [n, d], where given, are all that is valid (a measured space that is played back); constraints
+    are then only descriptions.
     """
 
     tunables: tuple[Tunable, ...]
@@ -64,6 +67,7 @@ class SearchSpace:
     derived: tuple[tuple[str, Expression], ...] = ()
     constants: Mapping[str, int] = field(default_factory=dict)
     limit: int = ENUMERATION_LIMIT
+    listed: Rows | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         names = self.names
@@ -144,10 +148,14 @@ class SearchSpace:
             row = self.row_of(configuration)
         except PlanError as error:
             return error.message
+        if self.listed is not None:
+            return None if self.valid(row[None])[0] else "listed"
         return next((rule.name for rule in self._lattice.rules if not rule.holds(row[None])[0]), None)
 
     def valid(self, rows: Rows) -> npt.NDArray[np.bool_]:
         """Which of the rows [n, d] are valid configurations."""
+        if self.listed is not None:
+            return np.isin(self.codes(rows), self._all_codes)
         mask = np.ones(len(rows), dtype=bool)
         for rule in self._lattice.rules:
             mask[mask] = rule.holds(rows[mask])
@@ -201,10 +209,10 @@ class SearchSpace:
 
     @cached_property
     def _joined(self) -> Rows | None:
-        rows = self._lattice.join(self.limit)
-        if rows is None:
+        joined = self._lattice.join(self.limit) if self.listed is None else self.listed
+        if joined is None:
             return None
-        rows = rows[np.argsort(self.codes(rows), kind="stable")]
+        rows: Rows = joined[np.argsort(self.codes(joined), kind="stable")]
         rows.setflags(write=False)
         return rows
 

@@ -1,0 +1,187 @@
+"""A measured space played back: every configuration's outcome was recorded once, on some GPU.
+
+File format ``kspace-1``, one ``.npz`` a space: ``configs`` [n, d] value indices, ``time_ms`` [n] (nan: failed),
+``time_std_ms`` [n], ``error`` [n] (0: none, else a key of ``error_codes``), ``meta`` UTF-8 JSON with ``name``,
+``params`` (name, values), ``constants``, ``constraints``.
+"""
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kernelwright.core.configuration import Configuration, Value
+from kernelwright.core.errors import ExpressionError, UserError
+from kernelwright.core.expressions import parse
+from kernelwright.core.outcome import CaseTiming, Outcome, Status
+from kernelwright.core.space import Constraint, SearchSpace, Tunable
+
+BUNDLED = Path(__file__).parent / "spaces"
+"""Two small spaces that come with the package."""
+
+FORMAT = "kspace-1"
+CASE = "recorded"
+MAX_BYTES = 1 << 30
+_KEYS = ("configs", "time_ms", "time_std_ms", "error", "meta")
+
+
+class _Parameter(BaseModel):
+    name: str
+    values: list[Value] = Field(min_length=1)
+
+
+class _Meta(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    format: str
+    name: str
+    params: list[_Parameter]
+    constants: dict[str, Any] = {}
+    constraints: list[str] = []
+    error_codes: dict[str, str] = {}
+    kernel: str = ""
+    device: str = ""
+
+
+@dataclass(frozen=True)
+class RecordedSpace:
+    """A space and what became of each configuration, in the order of ``space.indices``.
+
+    ``times_ms`` [n] is nan where the configuration failed; ``deviations_ms`` [n] is nan where unknown;
+    ``reasons`` [n] says how it failed, empty where it did not.
+    """
+
+    name: str
+    kernel: str
+    device: str
+    space: SearchSpace
+    times_ms: npt.NDArray[np.float64]
+    deviations_ms: npt.NDArray[np.float64]
+    reasons: tuple[str, ...]
+
+    @cached_property
+    def optimum_ms(self) -> float:
+        """The best recorded time."""
+        return float(np.nanmin(self.times_ms))
+
+    def outcome(self, configuration: Configuration) -> Outcome:
+        """What was recorded. Raises PlanError for a configuration that is not part of the space."""
+        index = self.space.index_of(configuration)
+        time = float(self.times_ms[index])
+        if np.isnan(time):
+            return Outcome(_status(self.reasons[index]), self.reasons[index])
+        return Outcome(Status.MEASURED, cases=(CaseTiming(CASE, (time,), "recorded"),))
+
+
+def _status(reason: str) -> Status:
+    return Status.COMPILE_FAILED if "compil" in reason.lower() else Status.LAUNCH_FAILED
+
+
+def read_recorded(path: Path) -> RecordedSpace:
+    """Read one file. Raises UserError saying what is wrong with it."""
+    arrays = _load(path)
+    try:
+        meta = _Meta.model_validate(json.loads(arrays["meta"].tobytes().decode()))
+    except (ValueError, ValidationError) as error:
+        raise UserError(f"{path}: meta is no {FORMAT} description: {_first_line(error)}") from None
+    if meta.format != FORMAT:
+        raise UserError(f"{path}: format {meta.format!r}, expected {FORMAT!r}")
+    _check(path, arrays, meta)
+    space = _space(path, arrays["configs"], meta)
+    order = np.argsort(space.codes(arrays["configs"]), kind="stable")
+    if not len(np.unique(space.codes(arrays["configs"]))) == len(order):
+        raise UserError(f"{path}: a configuration is recorded twice")
+    times = arrays["time_ms"].astype(np.float64)
+    reasons = [meta.error_codes.get(str(int(code)), "failed") for code in arrays["error"]]
+    return RecordedSpace(
+        name=meta.name,
+        kernel=meta.kernel,
+        device=meta.device,
+        space=space,
+        times_ms=times[order],
+        deviations_ms=arrays["time_std_ms"].astype(np.float64)[order],
+        reasons=tuple(reasons[i] if np.isnan(times[i]) else "" for i in order),
+    )
+
+
+def read_folder(folder: Path) -> list[RecordedSpace]:
+    """All spaces of a folder, by file name. Raises UserError when there is none or one is damaged."""
+    paths = sorted(folder.glob("*.npz"))
+    if not paths:
+        raise UserError(f"{folder}: no .npz file with a recorded space in this folder")
+    return [read_recorded(path) for path in paths]
+
+
+def _load(path: Path) -> dict[str, npt.NDArray[Any]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > MAX_BYTES:
+                raise UserError(f"{path}: more than {MAX_BYTES} bytes unpacked")
+        with np.load(path, allow_pickle=False) as file:
+            missing = [key for key in _KEYS if key not in file.files]
+            if missing:
+                raise UserError(f"{path}: lacks the array {missing[0]!r}: not a {FORMAT} file")
+            return {key: file[key] for key in _KEYS}
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise UserError(f"{path}: not a readable .npz file: {_first_line(error)}") from None
+
+
+def _check(path: Path, arrays: Mapping[str, npt.NDArray[Any]], meta: _Meta) -> None:
+    configs = arrays["configs"]
+    if configs.ndim != 2 or configs.dtype.kind != "u" or not len(configs):
+        raise UserError(f"{path}: configs must be a table of unsigned integers with at least one row")
+    if configs.shape[1] != len(meta.params):
+        raise UserError(
+            f"{path}: configs has {configs.shape[1]} columns, meta names {len(meta.params)} params"
+        )
+    for key in ("time_ms", "time_std_ms", "error"):
+        kinds = "ui" if key == "error" else "f"
+        if arrays[key].shape != (len(configs),) or arrays[key].dtype.kind not in kinds:
+            raise UserError(f"{path}: {key} must be one number a configuration ({len(configs)})")
+    sizes = np.array([len(parameter.values) for parameter in meta.params])
+    if (configs >= sizes).any():
+        raise UserError(f"{path}: configs points beyond the values of a parameter")
+    times = arrays["time_ms"]
+    if np.isnan(times).all() or not (times[~np.isnan(times)] > 0).all() or np.isinf(times).any():
+        raise UserError(
+            f"{path}: time_ms must be positive, or nan for a failed configuration, and not all nan"
+        )
+
+
+def _space(path: Path, configs: npt.NDArray[Any], meta: _Meta) -> SearchSpace:
+    try:
+        return SearchSpace(
+            tunables=tuple(Tunable(p.name, tuple(p.values)) for p in meta.params),
+            constraints=tuple(_constraints(meta)),
+            constants={name: v for name, v in meta.constants.items() if isinstance(v, int)},
+            listed=configs,
+        )
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _constraints(meta: _Meta) -> list[Constraint]:
+    """Those that our language can say; the recorded rows decide what is valid anyway."""
+    names = {p.name for p in meta.params} | meta.constants.keys()
+    constraints = []
+    for number, text in enumerate(meta.constraints):
+        try:
+            expression = parse(text)
+        except ExpressionError:
+            continue
+        if expression.names <= names:
+            constraints.append(Constraint(f"constraint {number + 1}", expression))
+    return constraints
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", maxsplit=1)[0][:200]
