@@ -19,11 +19,12 @@ from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.nvrtc import Nvrtc
 from kernelwright.devices.cuda.operations import Operation
 from kernelwright.devices.cuda.parameters import Parameters, pointer
+from kernelwright.problems.loader import load_problem
 
 RUNS, DROPPED, TIMEOUT_S = 10, 2, 60.0
 COPY_BYTES = 4 << 30
 FMA_CHAINS, FMA_STEPS = 8, 1 << 14
-SIZES = (128, 256, 512, 1024, 1536, 2048, 3072, 4096)
+Size = tuple[int, int, int]
 
 FMA_SOURCE = """
 extern "C" __global__ void __launch_bounds__(256) fma_rate(float* out, float a, float b) {
@@ -88,7 +89,7 @@ def fp32_rate(gpu: Gpu) -> dict[str, float]:
     return {**found, "tflop_per_s": flops / found["ms"] / 1e9}
 
 
-def cublas_sgemm(gpu: Gpu, sizes: Sequence[int]) -> dict[str, Any]:
+def cublas_sgemm(gpu: Gpu, sizes: Sequence[Size]) -> dict[str, Any]:
     """Time cuBLAS fp32 through cupy, tf32 off, on the same stream and by the same procedure; checked once a size."""
     try:
         import cupy
@@ -100,14 +101,18 @@ def cublas_sgemm(gpu: Gpu, sizes: Sequence[int]) -> dict[str, Any]:
     with cupy.cuda.Device(gpu.driver.ordinal), stream:
         handle = cupy.cuda.get_cublas_handle()
         cublas.setMathMode(handle, 0)  # CUBLAS_DEFAULT_MATH: full fp32, no tf32
-        for n in sizes:
-            results[str(n)] = _one_size(gpu, cupy, cublas, handle, n)
+        for size in sizes:
+            results[",".join(f"{name}={value}" for name, value in zip("MNK", size, strict=True))] = _one_size(
+                gpu, cupy, cublas, handle, size
+            )
     return results
 
 
-def _one_size(gpu: Gpu, cupy: Any, cublas: Any, handle: int, n: int) -> dict[str, float]:
-    a, b = (cupy.random.standard_normal((n, n), dtype=cupy.float32) for _ in range(2))
-    c = cupy.empty((n, n), cupy.float32)
+def _one_size(gpu: Gpu, cupy: Any, cublas: Any, handle: int, size: Size) -> dict[str, float]:
+    m, n, k = size
+    a = cupy.random.standard_normal((m, k), dtype=cupy.float32)
+    b = cupy.random.standard_normal((k, n), dtype=cupy.float32)
+    c = cupy.empty((m, n), cupy.float32)
     one, zero = np.array(1, np.float32), np.array(0, np.float32)
 
     def gemm(*_: object) -> tuple[int]:
@@ -117,13 +122,13 @@ def _one_size(gpu: Gpu, cupy: Any, cublas: Any, handle: int, n: int) -> dict[str
             0,
             0,
             n,
-            n,
-            n,
+            m,
+            k,
             one.ctypes.data,
             b.data.ptr,
             n,
             a.data.ptr,
-            n,
+            k,
             zero.ctypes.data,
             c.data.ptr,
             n,
@@ -134,13 +139,18 @@ def _one_size(gpu: Gpu, cupy: Any, cublas: Any, handle: int, n: int) -> dict[str
     worst = float(cupy.abs(c - a.astype(cupy.float64) @ b.astype(cupy.float64)).max())
     gpu.settle(TIMEOUT_S)
     found = median_ms(gpu, lambda: [Operation(gemm, (), "cublasSgemm")])
-    return {**found, "tflop_per_s": 2 * n**3 / found["ms"] / 1e9, "worst_error": worst}
+    return {**found, "tflop_per_s": 2 * m * n * k / found["ms"] / 1e9, "worst_error": worst}
+
+
+def _gemm_sizes() -> list[Size]:
+    """The cases of the bundled problem ``gemm``."""
+    cases = load_problem("gemm").cases(slow=False)
+    return [(case.sizes["M"], case.sizes["N"], case.sizes["K"]) for case in cases]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", type=int, default=0)
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--cache", type=Path, default=None)
     options = parser.parse_args()
     gpu = Gpu(options.device, options.cache, 0.4)
@@ -150,11 +160,11 @@ def main() -> None:
     report["copy"] = copy_bandwidth(gpu)
     report["fp32_fma"] = fp32_rate(gpu)
     try:
-        report["cublas_fp32"] = cublas_sgemm(gpu, options.sizes)
+        report["cublas_fp32"] = cublas_sgemm(gpu, _gemm_sizes())
     except (CudaError, RuntimeError, AttributeError) as error:
         report["cublas_fp32"] = {"skipped": str(error)}
     report["late_gates"] = gpu.late_gates
-    print(json.dumps(report, indent=1))
+    print(json.dumps(report))
     gpu.close()
 
 

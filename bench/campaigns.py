@@ -21,11 +21,12 @@ def main() -> None:
     arguments = _arguments()
     ceilings = _ceilings(arguments.device)
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.dir or Path(temporary)
         for entry in arguments.seconds:
             name, _, seconds = entry.partition("=")
-            result = _campaign(name, float(seconds), arguments, Path(folder) / name)
-            row = {**result, **_against(name, result, ceilings), **_rate(Path(folder) / name)}
+            result = _campaign(name, float(seconds), arguments, folder / name)
+            row = {**result, **_against(name, result, ceilings), **_rate(folder / name)}
             print(json.dumps(row), flush=True)
             rows.append(row)
     if arguments.out:
@@ -47,7 +48,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", nargs="+", default=["gemm=60"], metavar="PROBLEM=SECONDS")
     parser.add_argument("--compile-workers", type=int, default=4)
     parser.add_argument("--objective")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="JSON of everything")
+    parser.add_argument("--dir", type=Path, help="keep the campaigns' memories here")
     return parser.parse_args()
 
 
@@ -86,14 +88,15 @@ def _against(name: str, result: dict[str, Any], ceilings: dict[str, Any]) -> dic
     """Mean time over cuBLAS's mean on the same cases; bandwidth of the case that moves most, over a copy's."""
     found: dict[str, Any] = {}
     cases = result["incumbent"]["cases"]
-    vendor = ceilings.get("vendor_ms", {}).get(name, {})
+    vendor = ceilings.get("cublas_fp32", {}) if name == "gemm" else {}
     if vendor and set(cases) <= set(vendor):
-        found["to_vendor"] = sum(c["median_ms"] for c in cases.values()) / sum(vendor[case] for case in cases)
-    if "copy_bytes_per_s" in ceilings:
+        found["vendor_ms"] = {case: vendor[case]["ms"] for case in cases}
+        found["to_vendor"] = sum(c["median_ms"] for c in cases.values()) / sum(found["vendor_ms"].values())
+    if "copy" in ceilings:
         problem = load_problem(name)
         largest = max(problem.cases(slow=False), key=lambda case: problem.work(case)[0])
         rate = problem.work(largest)[0] / cases[largest.id]["median_ms"] * 1e3
-        found["copy_share"] = rate / ceilings["copy_bytes_per_s"]
+        found["copy_share"] = rate / (1e12 * ceilings["copy"]["tb_per_s"])
     return found
 
 

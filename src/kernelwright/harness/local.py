@@ -1,6 +1,7 @@
 """The harness on this machine: a pool of compile workers and one device worker, each a child behind a sandbox."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import sys
@@ -24,6 +25,7 @@ from kernelwright.harness.child import Child, StepTimeout
 from kernelwright.harness.device_lock import device_lock
 from kernelwright.harness.protocol import CompileResult, ProfileResult, SubmitResult
 from kernelwright.harness.sandbox import SandboxReport
+from kernelwright.harness.turns import Turns
 from kernelwright.harness.wire import Ceilings, Hello, Request, WorkerSetup
 from kernelwright.problems.loader import Case, load_problem
 
@@ -70,11 +72,11 @@ class LocalHarness:
         self._order = [case.id for case in cases]
         self._seed = seed
         self._slow_cases = slow_cases
-        self._compile_workers = compile_workers
+        self._compile_workers = min(compile_workers, os.cpu_count() or 1)
         self._plans: dict[str, dict[str, ResolvedPlan]] = {}
         self._checks: dict[str, str] = {}
         self._uses: Counter[str] = Counter()
-        self._on_device = asyncio.Lock()
+        self._on_device = Turns()
         self._idle: asyncio.Queue[Child] = asyncio.Queue()
         self._children: list[Child] = []
         self._hello: Hello | None = None
@@ -166,7 +168,8 @@ class LocalHarness:
         compiler = await self._idle.get()
         start = monotonic()
         try:
-            reply = await compiler.ask(Request(0, build=request), self.timeouts.compile_s)
+            async with self._compiling():
+                reply = await compiler.ask(Request(0, build=request), self.timeouts.compile_s)
         except StepTimeout:
             reason = f"the compiler did not end within {self.timeouts.compile_s:g} s"
             return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
@@ -178,6 +181,10 @@ class LocalHarness:
         if reply.built is None:
             raise HarnessError("the compile worker gave no result")
         return reply.built
+
+    def _compiling(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """On the cpu device compilers would disturb the clock: they wait while a candidate is timed."""
+        return self._on_device.shared() if self.device == "cpu" else contextlib.nullcontext()
 
     def _complete(self, static: StaticMetrics | None, plans: dict[str, ResolvedPlan]) -> StaticMetrics | None:
         """Occupancy, for the launches of the largest case that uses the kernel."""
@@ -196,7 +203,7 @@ class LocalHarness:
         plans = self._plans.pop(candidate.id, None) or self._resolve(candidate)
         check = self._checks.pop(candidate.id, "")
         try:
-            async with self._on_device, device_lock(self.facts.uuid):
+            async with self._on_device.alone(), device_lock(self.facts.uuid):
                 waited = monotonic() - start
                 if check:
                     found = await self._run(self._run_request(check, self.cases[:1], plans, check_only=True))
