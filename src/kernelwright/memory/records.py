@@ -19,7 +19,11 @@ class ProblemRecord:
 
 @dataclass(frozen=True)
 class CampaignRecord:
-    """A campaign. ``settings`` and ``device`` are JSON; ``seconds`` is the time used in all sittings."""
+    """A campaign. ``settings`` and ``device`` are JSON; ``seconds`` is the time used in all sittings.
+
+    ``started`` is Unix time; ``state`` is ``running``, ``interrupted`` or ``finished``. A killed campaign stays
+    ``running``.
+    """
 
     id: str
     problem_id: str
@@ -33,7 +37,7 @@ class CampaignRecord:
 
 @dataclass(frozen=True)
 class TemplateRecord:
-    """A template's text and where it came from."""
+    """A template's text and how a campaign came to it."""
 
     id: str
     name: str
@@ -47,7 +51,12 @@ class TemplateRecord:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One candidate and what came of it. ``seconds`` counts from the campaign's start, all sittings together."""
+    """One candidate and what came of it.
+
+    ``seconds`` counts from the campaign's start, all sittings together. ``cost_ms`` is what the search minimises.
+    ``twin_of`` is the candidate whose measurement was taken over (equal binary). ``number`` and ``recorded`` (Unix
+    time) are given by the memory.
+    """
 
     campaign: str
     candidate: str
@@ -61,6 +70,7 @@ class Experiment:
     eligible: bool = False
     twin_of: str = ""
     number: int = 0
+    recorded: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -1,41 +1,61 @@
 """Tables of the memory and the steps from one format to the next.
 
-A new format is a new function at the end of :data:`MIGRATIONS`; a released one never changes.
+A new format is a new function at the end of :data:`MIGRATIONS`; a released one never changes. The format is the
+number of steps taken, kept in SQLite's ``user_version``.
 """
 
 import sqlite3
 from collections.abc import Callable
 from typing import Final
 
+APPLICATION_ID: Final = 0x6B77726D
+"""SQLite's ``application_id`` of our files ("kwrm"): tells a memory from any other program's database."""
+
 
 def m001_first(db: sqlite3.Connection) -> None:
     """Campaigns, problems, templates, experiments with raw samples, milestones, environment."""
-    for statement in _FIRST.split(";"):
+    for statement in (*_FIRST.split(";"), *_append_only("experiments", "measurements", "milestones")):
         db.execute(statement)
 
 
+def _append_only(*tables: str) -> list[str]:
+    """Triggers that refuse to change history, whoever asks."""
+    return [
+        f"CREATE TRIGGER {table}_keep_{verb.lower()} BEFORE {verb} ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, '{table} are history: they are never changed'); END"
+        for table in tables
+        for verb in ("UPDATE", "DELETE")
+    ]
+
+
+# A template is its text, whoever wrote it; a proposal is how one campaign came to it.
 _FIRST: Final = """
 CREATE TABLE problems (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, spec TEXT NOT NULL, reference TEXT NOT NULL, baseline TEXT NOT NULL
 ) STRICT;
 CREATE TABLE campaigns (
     id TEXT PRIMARY KEY, problem TEXT NOT NULL REFERENCES problems(id), settings TEXT NOT NULL,
-    device TEXT NOT NULL, objective TEXT NOT NULL, started REAL NOT NULL, state TEXT NOT NULL, seconds REAL NOT NULL
+    device TEXT NOT NULL, objective TEXT NOT NULL, started REAL NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('running', 'interrupted', 'finished')), seconds REAL NOT NULL
 ) STRICT;
 CREATE TABLE templates (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, source TEXT NOT NULL, proposer TEXT NOT NULL, direction TEXT NOT NULL,
-    rationale TEXT NOT NULL, predicted TEXT NOT NULL, parents TEXT NOT NULL
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, source TEXT NOT NULL
 ) STRICT;
+CREATE TABLE proposals (
+    campaign TEXT NOT NULL REFERENCES campaigns(id), template TEXT NOT NULL REFERENCES templates(id),
+    proposer TEXT NOT NULL, direction TEXT NOT NULL, rationale TEXT NOT NULL, predicted TEXT NOT NULL,
+    parents TEXT NOT NULL, PRIMARY KEY (campaign, template)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE experiments (
     number INTEGER PRIMARY KEY, campaign TEXT NOT NULL REFERENCES campaigns(id), candidate TEXT NOT NULL,
     template TEXT NOT NULL REFERENCES templates(id), configuration TEXT NOT NULL, status TEXT NOT NULL,
     reason TEXT NOT NULL, cost_ms REAL, score REAL, eligible INTEGER NOT NULL, why TEXT NOT NULL,
-    digest TEXT NOT NULL, twin_of TEXT NOT NULL, static TEXT, cost_seconds TEXT NOT NULL, findings TEXT NOT NULL,
-    seconds REAL NOT NULL, UNIQUE (campaign, candidate)
+    digest TEXT NOT NULL, twin_of TEXT NOT NULL, static TEXT, spent TEXT NOT NULL, findings TEXT NOT NULL,
+    seconds REAL NOT NULL, recorded REAL NOT NULL, UNIQUE (campaign, candidate)
 ) STRICT;
 CREATE TABLE measurements (
     experiment INTEGER NOT NULL REFERENCES experiments(number), position INTEGER NOT NULL, case_id TEXT NOT NULL,
-    method TEXT NOT NULL, median_ms REAL NOT NULL, samples_ms TEXT NOT NULL, max_error REAL NOT NULL,
+    method TEXT NOT NULL, median_ms REAL, samples_ms TEXT NOT NULL, max_error REAL,
     PRIMARY KEY (experiment, position)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE milestones (

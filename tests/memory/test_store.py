@@ -1,0 +1,178 @@
+"""What is kept comes back as it was; history is never changed."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kernelwright.core.errors import MemoryFileError
+from kernelwright.core.outcome import CaseTiming, Outcome, Status
+from kernelwright.memory.records import Milestone
+from kernelwright.memory.store import Memory
+
+from .samples import PROBLEM, TEMPLATE, campaign, experiment, measured
+
+
+@pytest.fixture
+def memory(memory_file: Path) -> Iterator[Memory]:
+    with Memory.open(memory_file) as opened:
+        opened.start_campaign(campaign(), PROBLEM)
+        yield opened
+
+
+def test_an_experiment_comes_back_exactly(memory: Memory, memory_file: Path) -> None:
+    given_ones = [
+        experiment(1),
+        replace(experiment(2, Outcome(Status.WRONG, "n=0: 3 of 64 differ")), cost_ms=None, score=None),
+        replace(experiment(3, measured(0.7)), eligible=False, twin_of="c0"),
+    ]
+    numbers = [memory.record(one, TEMPLATE) for one in given_ones]
+    memory.close()
+    with Memory.open(memory_file, read_only=True) as again:
+        found = list(again.experiments("c1"))
+        assert [replace(one, number=0, recorded=0.0) for one in found] == given_ones
+        assert [one.number for one in found] == numbers == sorted(numbers)
+        assert all(one.recorded > 1.7e9 for one in found)
+        assert again.templates("c1") == {"t1": TEMPLATE}
+        assert again.problem("p1") == PROBLEM
+        assert again.campaign("c1") == campaign()
+
+
+@given(
+    samples=st.lists(st.floats(allow_nan=False), min_size=1, max_size=9),
+    error=st.floats(),
+    reason=st.text(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_raw_samples_are_kept_bit_for_bit(
+    memory: Memory, samples: list[float], error: float, reason: str
+) -> None:
+    number = memory.campaign("c1").seconds + len(list(memory.experiments("c1")))
+    outcome = Outcome(Status.TOO_FAST, reason, cases=(CaseTiming("n", tuple(samples), "graph", error),))
+    memory.record(experiment(int(number), outcome), TEMPLATE)
+    kept = list(memory.experiments("c1"))[-1].outcome.cases[0]
+    assert [value.hex() for value in kept.samples_ms] == [value.hex() for value in samples]
+    assert kept.max_error.hex() == error.hex()
+
+
+def test_text_that_is_no_utf8_does_not_lose_the_experiment(memory: Memory) -> None:
+    broken = b"error: \xff".decode(errors="surrogateescape")
+    memory.record(experiment(1, Outcome(Status.COMPILE_FAILED, broken)), TEMPLATE)
+    assert memory.experiment("c1", "1").outcome.reason == "error: \\udcff"
+
+
+def test_a_candidate_is_recorded_once_a_campaign_and_nothing_of_the_second_stays(memory: Memory) -> None:
+    memory.start_campaign(campaign("c2"), PROBLEM)
+    memory.record(experiment(1), TEMPLATE)
+    with pytest.raises(MemoryFileError, match="refused: UNIQUE"):
+        memory.record(experiment(1, measured(9.0)), replace(TEMPLATE, id="t2"))
+    memory.record(experiment(1, campaign="c2"), TEMPLATE)
+    assert [one.outcome for one in memory.experiments("c1")] == [measured()]
+    assert list(memory.templates("c1")) == ["t1"]
+    assert memory.counts("c2") == {Status.MEASURED: 1}
+
+
+@pytest.mark.parametrize("table", ["experiments", "measurements", "milestones"])
+@pytest.mark.parametrize("change", ["DELETE FROM {}", "UPDATE {} SET {}"])
+def test_history_cannot_be_changed_whoever_tries(
+    memory: Memory, memory_file: Path, table: str, change: str
+) -> None:
+    number = memory.record(experiment(1), TEMPLATE, Milestone("c1", 0, 1.0, "tiling", 0.5))
+    column = {"experiments": "score = 0", "measurements": "median_ms = 0", "milestones": "ratio = 0"}[table]
+    before = (list(memory.experiments("c1")), memory.milestones("c1"))
+    other = sqlite3.connect(memory_file)
+    with pytest.raises(sqlite3.IntegrityError, match="are history"):
+        other.execute(change.format(table, column))
+    other.close()
+    assert (list(memory.experiments("c1")), memory.milestones("c1")) == before
+    assert memory.milestones("c1") == [Milestone("c1", number, 1.0, "tiling", 0.5)]
+
+
+def test_an_experiment_and_its_milestone_are_kept_together_or_not_at_all(memory: Memory) -> None:
+    with pytest.raises(MemoryFileError, match="refused"):
+        memory.record(experiment(1), TEMPLATE, Milestone("no such campaign", 0, 1.0, "tiling", 0.5))
+    assert list(memory.experiments("c1")) == []
+    first = memory.record(experiment(2), TEMPLATE, Milestone("c1", 0, 1.0, "tiling", 0.5, rank=3))
+    second = memory.record(experiment(3), TEMPLATE)
+    memory.milestone(Milestone("c1", second, 2.0, "vectors", 0.4))
+    assert [(m.experiment, m.rank, m.ratio) for m in memory.milestones("c1")] == [
+        (first, 3, 0.5),
+        (second, None, 0.4),
+    ]
+
+
+def test_campaigns_by_id_start_or_last(memory: Memory) -> None:
+    memory.start_campaign(campaign("gemm-1", started=3.0), PROBLEM)
+    memory.start_campaign(campaign("gemm-12", started=2.0), PROBLEM)
+    assert [c.id for c in memory.campaigns()] == ["c1", "gemm-12", "gemm-1"]
+    assert memory.campaign("last").id == memory.campaign("gemm-1").id == "gemm-1"
+    assert memory.campaign("c").id == "c1"
+    with pytest.raises(MemoryFileError, match=r"'gemm' is ambiguous \(there are: gemm-12, gemm-1\)"):
+        memory.campaign("gemm")
+    with pytest.raises(MemoryFileError, match=r"'x' is not in the memory \(there are: c1, "):
+        memory.campaign("x")
+
+
+def test_an_empty_memory_says_that_there_is_no_last_campaign(memory_file: Path) -> None:
+    with (
+        Memory.open(memory_file) as memory,
+        pytest.raises(MemoryFileError, match=r"'last' is not in .*none yet"),
+    ):
+        memory.campaign("last")
+
+
+def test_state_time_and_notes_of_a_campaign(memory: Memory) -> None:
+    memory.progress("c1", "finished", 12.5)
+    memory.note("c1", "driver", "570")
+    memory.note("c1", "driver", "580")
+    assert (memory.campaign("c1").state, memory.campaign("c1").seconds) == ("finished", 12.5)
+    assert memory.notes("c1") == {"driver": "580"}
+    with pytest.raises(MemoryFileError, match="refused: CHECK"):
+        memory.progress("c1", "asleep", 1.0)
+
+
+def test_one_experiment_by_number_or_start_of_its_candidate(memory: Memory) -> None:
+    numbers = {one.candidate: memory.record(one, TEMPLATE) for one in map(experiment, range(40))}
+    for candidate, number in numbers.items():
+        assert (
+            memory.experiment("c1", candidate).number == memory.experiment("c1", str(number)).number == number
+        )
+        assert memory.experiment("c1", candidate[:12]).candidate == candidate
+    with pytest.raises(MemoryFileError, match="'c' begins 40 candidates of c1"):
+        memory.experiment("c1", "c")
+    for stranger in ("%", "999", "c%"):
+        with pytest.raises(MemoryFileError, match="is no experiment of c1"):
+            memory.experiment("c1", stranger)
+
+
+def test_equal_binaries_are_found_in_other_campaigns_on_the_same_device_only(memory: Memory) -> None:
+    memory.start_campaign(campaign("c2"), PROBLEM)
+    memory.start_campaign(campaign("other device", model="NVIDIA B200"), PROBLEM)
+    memory.start_campaign(replace(campaign("other problem"), problem_id="p2"), replace(PROBLEM, id="p2"))
+    for name in ("c1", "c2", "other device", "other problem"):
+        memory.record(experiment(1, campaign=name), TEMPLATE)
+    memory.record(experiment(2, measured(digest="d2")), TEMPLATE)
+    memory.record(experiment(3, Outcome(Status.WRONG, "no", artifact_digest="d1")), TEMPLATE)
+    found = memory.find_measured("d1", "p1", "NVIDIA H200")
+    assert [(one.campaign, one.outcome) for one in found] == [("c1", measured()), ("c2", measured())]
+
+
+def test_each_campaign_keeps_its_own_way_to_a_template(memory: Memory) -> None:
+    memory.start_campaign(campaign("c2"), PROBLEM)
+    model = replace(TEMPLATE, proposer="model", rationale="asked twice", parents=())
+    later = replace(TEMPLATE, id="t0", name="first by id, second by use")
+    memory.record(experiment(1), TEMPLATE)
+    memory.record(experiment(1, template="t0"), later)
+    memory.record(experiment(1, campaign="c2"), model)
+    assert list(memory.templates("c1").values()) == [TEMPLATE, later]
+    assert memory.templates("c2") == {"t1": model}
+
+
+def test_counts_by_status(memory: Memory) -> None:
+    for number, status in enumerate([Status.WRONG, Status.CRASHED, Status.WRONG]):
+        memory.record(experiment(number, Outcome(status, "no")), TEMPLATE)
+    assert list(memory.counts("c1").items()) == [(Status.WRONG, 2), (Status.CRASHED, 1)]
