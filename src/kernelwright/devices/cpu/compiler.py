@@ -98,7 +98,7 @@ class _Build:
         constants = self._preprocess()
         log = self._compile()
         elf = self._read("candidate.o")
-        self._stop_on(check_object(elf, constants))
+        self._stop_on(check_object(elf, constants, instrumented=self._request.mode == "check"))
         self._link(elf)
         self._stop_on(check_imports([s.name for s in self._read("candidate.so", SHT_DYNSYM).undefined]))
         return self._keep(scratch, elf, log)
@@ -118,9 +118,9 @@ class _Build:
         (self._folder / "macros.h").write_text(macros)
         stubs = str(self._prelude / "include")
         # Macros come after the precompiled header, or a tunable named T or N would change the header itself.
-        done = self._run([*self._flags, "-nostdinc", "-nostdinc++", "-isystem", stubs, "-E", "-fpch-preprocess",
-                          "-include", str(self._prelude / PRELUDE), "-include", "macros.h", "-x", "c++", CANDIDATE,
-                          "-o", "candidate.ii"])  # fmt: skip
+        done = self._run([*self._flags, "-nostdinc", "-nostdinc++", "-isystem", stubs, "-E",
+                          "-fno-working-directory", "-fpch-preprocess", "-include", str(self._prelude / PRELUDE),
+                          "-include", "macros.h", "-x", "c++", CANDIDATE, "-o", "candidate.ii"])  # fmt: skip
         if done.returncode != 0:
             if PRELUDE in done.output:
                 raise HarnessError(f"the precompiled device header is not usable: {done.output[:500]}")

@@ -35,12 +35,13 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Settings:
-    """What does not change between jobs of a runner. Bytes; seconds of CPU time (0: unlimited)."""
+    """What does not change between the jobs of one artifact. ``shared_arrays``: name, offset and bytes."""
 
     threads: int
     stack_bytes: int
     memory_bytes: int
     metrics: bool
+    shared_arrays: tuple[tuple[str, int, int], ...] = ()
 
 
 class Job:
@@ -77,6 +78,7 @@ class Job:
             f"seconds {cpu_seconds}",
             f"metrics {int(settings.metrics)}",
         ]
+        lines += [f"shared {name} {offset} {size}" for name, offset, size in settings.shared_arrays]
         index: dict[tuple[int, int], int] = {}  # (file, offset) -> number of the region in the job
         for fd, region in self._all_regions(data, output_fd):
             index[fd, region.file_offset] = len(index)

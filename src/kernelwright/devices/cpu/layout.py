@@ -25,6 +25,7 @@ class Region:
     data_offset: int
     nbytes: int
     writable: bool
+    required: bool
 
     @property
     def start(self) -> int:
@@ -40,7 +41,7 @@ class Region:
         """The region in a job."""
         return (
             f"region {self.name} {self.dtype} {fd} {self.file_offset} {self.map_bytes} {self.data_offset}"
-            f" {self.nbytes} {self.element_bytes} {int(self.writable)}"
+            f" {self.nbytes} {self.element_bytes} {int(self.writable)} {int(self.required)}"
         )
 
 
@@ -56,7 +57,16 @@ class FileLayout:
         nbytes = prod(buffer.shape) * storage_dtype(buffer.dtype).itemsize
         room = max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
         mapped = -(-room // mmap.PAGESIZE) * mmap.PAGESIZE
-        region = Region(buffer.name, buffer.dtype, self.size, mapped, mapped - room, nbytes, writable)
+        region = Region(
+            buffer.name,
+            buffer.dtype,
+            self.size,
+            mapped,
+            mapped - room,
+            nbytes,
+            writable,
+            buffer.role == "out",
+        )
         self.size += mapped
         self.regions.append(region)
         return region

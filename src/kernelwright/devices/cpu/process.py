@@ -27,7 +27,6 @@ class Report:
     message: str = ""
     printed: list[str] = field(default_factory=list)
     metrics: list[list[str]] = field(default_factory=list)
-    unwritten: dict[int, int] = field(default_factory=dict)
     base: int = 0
     timed_out: bool = False
     returncode: int = 0
@@ -51,8 +50,6 @@ class Report:
                 self.printed.append(" ".join(text))
             case "metric", [*values]:
                 self.metrics.append(values)
-            case "unwritten", [region, count]:
-                self.unwritten[int(region)] = int(count)
             case "base", [address]:
                 self.base = int(address)
             case _:

@@ -44,13 +44,16 @@ _RUN_AT_LOAD = frozenset((SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY))
 _FUNCTION_LOCAL = re.compile(r"_ZZ(?:N?)(\d+)(\w+)")
 
 
-def check_object(elf: ElfFile, constants: frozenset[str]) -> Refusal | None:
-    """Look at a compiled candidate before it is linked. ``constants`` names its ``__constant__`` variables."""
-    for section in elf.sections:
-        if section.size and (section.kind in _RUN_AT_LOAD or section.name.startswith((".ctors", ".dtors"))):
-            return Refusal(
-                Status.RULE_BROKEN, "runs code when it is loaded (a global object with a constructor?)"
-            )
+def check_object(elf: ElfFile, constants: frozenset[str], *, instrumented: bool) -> Refusal | None:
+    """Look at a compiled candidate before it is linked. ``constants`` names its ``__constant__`` variables.
+
+    An ``instrumented`` file has one entry that runs at load: the call of __tsan_init.
+    """
+    at_load = [s for s in elf.sections if s.kind in _RUN_AT_LOAD or s.name.startswith((".ctors", ".dtors"))]
+    if sum(s.size for s in at_load) > (8 if instrumented else 0):
+        return Refusal(
+            Status.RULE_BROKEN, "runs code when it is loaded (a global object with a constructor?)"
+        )
     for symbol in elf.symbols:
         if symbol.kind == STT_GNU_IFUNC:
             return Refusal(Status.RULE_BROKEN, f"runs code when it is loaded (ifunc {symbol.name!r})")
@@ -90,6 +93,15 @@ def static_shared_bytes(elf: ElfFile) -> dict[str, int]:
             function = _enclosing(symbol.name)
             sizes[function] = sizes.get(function, 0) + symbol.size
     return sizes
+
+
+def shared_arrays(elf: ElfFile) -> tuple[tuple[str, int, int], ...]:
+    """Static ``__shared__`` arrays of a linked candidate: name, offset in its thread-local storage, bytes."""
+    return tuple(
+        (plain_name(s.name), s.value, s.size)
+        for s in elf.symbols
+        if s.kind == STT_TLS and not s.is_undefined and s.size and s.name != "kw_dynamic_shared"
+    )
 
 
 def _enclosing(name: str) -> str:

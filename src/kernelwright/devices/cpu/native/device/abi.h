@@ -59,7 +59,7 @@ KwGathered kw_warp_gather(const void* mine, size_t bytes, int line);
 unsigned kw_active_mask(int line);
 void kw_bad_shuffle(unsigned source, int line);
 void kw_fence(int scope);
-void kw_atomic_access(const void* address, size_t bytes);
+void kw_atomic_access(const void* address, size_t bytes, const void* where);
 void kw_copy_async(void* to, const void* from, size_t bytes, size_t zero_fill);
 void kw_copy_commit();
 void kw_copy_wait(unsigned keep);

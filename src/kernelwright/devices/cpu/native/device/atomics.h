@@ -22,7 +22,7 @@ struct Bits<8> {
 template <class T, class F>
 KW_UNCHECKED T update(T* p, F change) {
 #ifdef KW_CHECK
-  kw_atomic_access(p, sizeof(T));
+  kw_atomic_access(p, sizeof(T), __builtin_return_address(0));
   T old = *p;
   *p = change(old);
   return old;
@@ -42,7 +42,7 @@ KW_UNCHECKED T update(T* p, F change) {
 
 // Integer addition has an instruction of its own, which a compare-and-swap loop would not use.
 template <class T>
-inline T add(T* p, T v) {
+__forceinline__ T add(T* p, T v) {
 #ifndef KW_CHECK
   if constexpr (std::is_integral<T>::value) {
     return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
@@ -54,27 +54,27 @@ inline T add(T* p, T v) {
 
 #define KW_ATOMIC(NAME, EXPRESSION)                        \
   template <class T>                                       \
-  inline T NAME(T* p, kw::Same<T> v) {                     \
+  __forceinline__ T NAME(T* p, kw::Same<T> v) {                     \
     return kw::update(p, [v](T old) -> T { return EXPRESSION; }); \
   }                                                        \
   template <class T>                                       \
-  inline T NAME##_block(T* p, kw::Same<T> v) {             \
+  __forceinline__ T NAME##_block(T* p, kw::Same<T> v) {             \
     return NAME(p, v);                                     \
   }                                                        \
   template <class T>                                       \
-  inline T NAME##_system(T* p, kw::Same<T> v) {            \
+  __forceinline__ T NAME##_system(T* p, kw::Same<T> v) {            \
     return NAME(p, v);                                     \
   }
 template <class T>
-inline T atomicAdd(T* p, kw::Same<T> v) {
+__forceinline__ T atomicAdd(T* p, kw::Same<T> v) {
   return kw::add(p, v);
 }
 template <class T>
-inline T atomicAdd_block(T* p, kw::Same<T> v) {
+__forceinline__ T atomicAdd_block(T* p, kw::Same<T> v) {
   return kw::add(p, v);
 }
 template <class T>
-inline T atomicAdd_system(T* p, kw::Same<T> v) {
+__forceinline__ T atomicAdd_system(T* p, kw::Same<T> v) {
   return kw::add(p, v);
 }
 KW_ATOMIC(atomicSub, static_cast<T>(old - v))
@@ -89,14 +89,14 @@ KW_ATOMIC(atomicDec, (old == 0 || old > v) ? v : static_cast<T>(old - 1))
 #undef KW_ATOMIC
 
 template <class T>
-inline T atomicCAS(T* p, kw::Same<T> compare, kw::Same<T> v) {
+__forceinline__ T atomicCAS(T* p, kw::Same<T> compare, kw::Same<T> v) {
   return kw::update(p, [=](T old) -> T { return old == compare ? v : old; });
 }
 template <class T>
-inline T atomicCAS_block(T* p, kw::Same<T> compare, kw::Same<T> v) {
+__forceinline__ T atomicCAS_block(T* p, kw::Same<T> compare, kw::Same<T> v) {
   return atomicCAS(p, compare, v);
 }
 template <class T>
-inline T atomicCAS_system(T* p, kw::Same<T> compare, kw::Same<T> v) {
+__forceinline__ T atomicCAS_system(T* p, kw::Same<T> compare, kw::Same<T> v) {
   return atomicCAS(p, compare, v);
 }

@@ -30,6 +30,7 @@ struct AsyncCopy {
   void* to;
   const void* from;
   size_t bytes, zero_fill;
+  const void* where;  // in the candidate's code
 };
 
 class Block {

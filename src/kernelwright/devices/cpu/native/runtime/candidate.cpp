@@ -69,11 +69,13 @@ uint64_t scalar_bits(const ArgumentSpec& argument) {
 }  // namespace
 
 Candidate::Candidate(const char* path) {
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) harness_fault("the artifact cannot be loaded: %s", dlerror());
-  kernels_ = static_cast<const KwKernel*>(dlsym(library, "kw_kernels"));
+  library_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library_ == nullptr) harness_fault("the artifact cannot be loaded: %s", dlerror());
+  kernels_ = static_cast<const KwKernel*>(dlsym(library_, "kw_kernels"));
   if (kernels_ == nullptr) harness_fault("the artifact has no table of kernels");
 }
+
+const void* Candidate::dynamic_shared() const { return dlsym(library_, "kw_dynamic_shared"); }
 
 const KwKernel* Candidate::kernel_for(const LaunchSpec& launch) const {
   const KwKernel* kernel = kernels_;

@@ -17,7 +17,11 @@ class Candidate {
   // Kernel `name`, whose parameters fit the arguments of the launch; else the process ends as a failed launch.
   const KwKernel* kernel_for(const LaunchSpec& launch) const;
 
+  // Where this OS thread's dynamic shared memory begins.
+  const void* dynamic_shared() const;
+
  private:
+  void* library_;
   const KwKernel* kernels_;
 };
 

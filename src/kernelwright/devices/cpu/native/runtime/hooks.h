@@ -5,6 +5,7 @@
 
 namespace kw {
 class Block;
+struct AsyncCopy;
 
 #ifdef KW_CHECK
 void on_wait();                                         // a thread is about to wait or to end
@@ -12,13 +13,13 @@ void on_barrier();                                      // all threads of the bl
 void on_block_begin(const Block& block, uint64_t index);
 void on_block_end();
 void on_launch(size_t dynamic_shared_bytes);
-void on_copy(const void* to, size_t written, const void* from, size_t read);
+void on_copy(const AsyncCopy& copy);
 #else
 inline void on_wait() {}
 inline void on_barrier() {}
 inline void on_block_begin(const Block&, uint64_t) {}
 inline void on_block_end() {}
 inline void on_launch(size_t) {}
-inline void on_copy(const void*, size_t, const void*, size_t) {}
+inline void on_copy(const AsyncCopy&) {}
 #endif
 }  // namespace kw

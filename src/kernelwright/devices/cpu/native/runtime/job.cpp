@@ -32,7 +32,7 @@ void read_list(std::istream& in, std::vector<T>& list, ReadOne read_one) {
 RegionSpec read_region(std::istream& in) {
   RegionSpec r;
   in >> r.name >> r.dtype >> r.fd >> r.file_offset >> r.map_bytes >> r.data_offset >> r.bytes >>
-      r.element_bytes >> r.writable;
+      r.element_bytes >> r.writable >> r.must_be_written;
   return r;
 }
 
@@ -79,6 +79,10 @@ Job read_job(int fd) {
       in >> job.metrics;
     } else if (word == "region") {
       job.regions.push_back(read_region(in));
+    } else if (word == "shared") {
+      SharedSpec array;
+      in >> array.name >> array.offset >> array.bytes;
+      job.shared_arrays.push_back(array);
     } else if (word == "launch") {
       job.launches.push_back(read_launch(in));
     } else if (word == "run") {

@@ -14,6 +14,13 @@ struct RegionSpec {
   uint64_t file_offset, map_bytes, data_offset, bytes;
   unsigned element_bytes;
   bool writable;
+  bool must_be_written;  // an output: every element
+};
+
+// A static __shared__ array, placed within the candidate's thread-local storage.
+struct SharedSpec {
+  std::string name;
+  uint64_t offset, bytes;
 };
 
 struct ArgumentSpec {
@@ -51,6 +58,7 @@ struct Job {
   uint64_t stack_bytes = 0, memory_bytes = 0, cpu_seconds = 0;
   bool metrics = false;
   std::vector<RegionSpec> regions;
+  std::vector<SharedSpec> shared_arrays;
   std::vector<LaunchSpec> launches;
   std::vector<RunSpec> runs;
 };

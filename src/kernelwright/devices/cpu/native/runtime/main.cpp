@@ -53,7 +53,7 @@ bool perform(const Job& job, const std::vector<const KwKernel*>& kernels, const 
   for (const Fill& fill : run.fills) memory.fill(fill);
   for (const Copy& copy : run.copies) memory.copy(copy);
 #ifdef KW_CHECK
-  checker().begin_run(run);
+  checker().begin_run(run, memory);
 #endif
   report("begin\t%zu", index);
   const uint64_t begin = now_ns();
@@ -81,7 +81,7 @@ void run_job(const char* artifact, int job_fd, int report_fd) {
   Grid grid(job.threads, job.stack_bytes);
   crash_context().grid = &grid;
 #ifdef KW_CHECK
-  checker().prepare(job, memory, kernels.at(0));
+  checker().prepare(job, kernels.at(0), candidate.dynamic_shared());
 #endif
   if (!confine(report_fd)) report("note\tsystem calls are not confined on this kernel");
   for (size_t i = 0; i < job.runs.size(); i++) {

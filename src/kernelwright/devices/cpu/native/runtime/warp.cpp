@@ -1,5 +1,7 @@
 #include "warp.h"
 
+#include <algorithm>
+#include <climits>
 #include <cstring>
 
 #include "block.h"
@@ -105,21 +107,24 @@ unsigned Block::active_mask(int line) {
 
 bool Block::release_active_masks() {
   bool released = false;
-  for (unsigned t = 0; t < threads_total_; t++) {
-    if (threads_[t].state != State::kAtActiveMask) continue;
+  for (unsigned first = 0; first < threads_total_; first += 32) {
+    const unsigned end = std::min(first + 32, threads_total_);
+    // The earliest line of a warp goes first: its lanes may yet join those that wait further down.
+    int line = INT_MAX;
+    for (unsigned t = first; t < end; t++) {
+      if (threads_[t].state == State::kAtActiveMask) line = std::min(line, threads_[t].line);
+    }
     unsigned mask = 0;
-    const unsigned first = t / 32 * 32;
-    for (unsigned l = 0; l < 32 && first + l < threads_total_; l++) {
-      const Thread& other = threads_[first + l];
-      if (other.state == State::kAtActiveMask && other.line == threads_[t].line) mask |= 1u << l;
+    for (unsigned t = first; t < end; t++) {
+      const bool waits = threads_[t].state == State::kAtActiveMask && threads_[t].line == line;
+      mask |= static_cast<unsigned>(waits) << (t - first);
     }
     for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
       const unsigned rank = first + static_cast<unsigned>(__builtin_ctz(rest));
       threads_[rank].active_mask = mask;
-      threads_[rank].state = State::kRunning;
       push(rank);
     }
-    released = true;
+    released |= mask != 0;
   }
   return released;
 }
@@ -143,7 +148,7 @@ void Block::copy_wait(size_t keep) {
   for (size_t i = 0; i < done; i++) {
     for (const AsyncCopy& copy : committed[i]) {
       const size_t read = copy.bytes - copy.zero_fill;
-      on_copy(copy.to, copy.bytes, copy.from, read);
+      on_copy(copy);
       memcpy(copy.to, copy.from, read);
       memset(static_cast<char*>(copy.to) + read, 0, copy.zero_fill);
     }
@@ -177,7 +182,7 @@ void kw_bad_shuffle(unsigned source, int line) {
                      kw_thread.rank & 31, source);
 }
 void kw_copy_async(void* to, const void* from, size_t bytes, size_t zero_fill) {
-  kw::Block::current()->copy_async({to, from, bytes, zero_fill});
+  kw::Block::current()->copy_async({to, from, bytes, zero_fill, __builtin_return_address(0)});
 }
 void kw_copy_commit() { kw::Block::current()->copy_commit(); }
 void kw_copy_wait(unsigned keep) { kw::Block::current()->copy_wait(keep); }
@@ -196,6 +201,6 @@ void kw_assert_failed(const char* condition, int line) {
 }
 #ifndef KW_CHECK
 void kw_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-void kw_atomic_access(const void*, size_t) {}
+void kw_atomic_access(const void*, size_t, const void*) {}
 #endif
 }

@@ -1,0 +1,251 @@
+#include "checker.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "../runtime/report.h"
+
+namespace kw {
+namespace {
+constexpr size_t kArenaBytes = 228 << 10;  // device/dynamic_shared.s
+
+const char* name_of(Fault fault) {
+  switch (fault) {
+    case Fault::kOutOfBounds: return "out-of-bounds";
+    case Fault::kMisaligned: return "misaligned";
+    case Fault::kRace: return "race";
+    case Fault::kRaceInWarp: return "race-in-warp";
+    case Fault::kUninitialisedShared: return "uninitialised-shared";
+    case Fault::kUninitialisedGlobal: return "uninitialised-global";
+    case Fault::kWriteToInput: return "write-to-input";
+    case Fault::kWriteToConstant: return "write-to-constant";
+  }
+  return "unknown";
+}
+}  // namespace
+
+Checker& checker() {
+  static Checker instance;
+  return instance;
+}
+
+// ---- a run ----------------------------------------------------------------------------------------
+
+void Checker::prepare(const Job& job, const KwKernel* kernel, const void* arena) {
+  metrics_ = job.metrics;
+  arrays_ = job.shared_arrays;
+  arena_ = reinterpret_cast<uintptr_t>(arena);
+  find_library(kernel);
+  shared_.resize(library_.tls_end - library_.tls_begin);
+  report("base\t%llu", static_cast<unsigned long long>(library_.begin));
+}
+
+void Checker::find_library(const void* inside) {
+  struct Search {
+    uintptr_t inside;
+    Library found;
+  } search{reinterpret_cast<uintptr_t>(inside), {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& s = *static_cast<Search*>(data);
+        Library library{UINTPTR_MAX, 0, 0, 0};
+        for (int i = 0; i < info->dlpi_phnum; i++) {
+          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          if (header.p_type == PT_LOAD) {
+            library.begin = std::min(library.begin, info->dlpi_addr + header.p_vaddr);
+            library.end = std::max(library.end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
+          } else if (header.p_type == PT_TLS) {
+            library.tls_begin = reinterpret_cast<uintptr_t>(info->dlpi_tls_data);
+            library.tls_end = library.tls_begin + header.p_memsz;
+          }
+        }
+        if (s.inside < library.begin || s.inside >= library.end) return 0;
+        s.found = library;
+        return 1;
+      },
+      &search);
+  library_ = search.found;
+}
+
+void Checker::begin_run(const RunSpec& run, const Memory& memory) {
+  buffers_.clear();
+  for (const unsigned region : run.bindings) {
+    const RegionSpec& spec = memory.spec(region);
+    const bool filled = std::any_of(run.fills.begin(), run.fills.end(),
+                                    [region](const Fill& fill) { return fill.region == region; });
+    buffers_.emplace_back(spec, reinterpret_cast<uintptr_t>(memory.data(region)), !filled);
+  }
+  memory_ = &memory;
+  fenced_ = false;
+}
+
+void Checker::end_run() {
+  for (const BufferShadow& buffer : buffers_) {
+    const size_t missing = buffer.unwritten();
+    if (buffer.spec().must_be_written && missing > 0) {
+      report_finding("unwritten", "%zu of %zu values of %s were never written", missing, buffer.elements(),
+                     buffer.spec().name.c_str());
+    }
+  }
+  traffic_.report_all();
+}
+
+void Checker::begin_launch(size_t dynamic_shared_bytes) {
+  dynamic_bytes_ = dynamic_shared_bytes;
+  first_of_launch_ = block_number_ + 1;
+  fenced_ = false;
+}
+
+void Checker::begin_block(const Block& block, uint64_t index) {
+  block_ = &block;
+  block_of_launch_ = index;
+  block_number_++;
+  shared_.begin_block(++epoch_);
+}
+
+void Checker::end_block() {
+  settle();
+  if (metrics_ && block_of_launch_ < Traffic::kBlocks) traffic_.end_block();
+  block_ = nullptr;
+}
+
+void Checker::barrier() {
+  settle();
+  epoch_++;
+}
+
+// ---- accesses -------------------------------------------------------------------------------------
+
+Moment Checker::now() const {
+  return {epoch_, block_->warp_of(kw_thread.rank).sync_epoch, static_cast<uint16_t>(kw_thread.rank)};
+}
+
+BufferShadow::When Checker::when() const { return {now(), block_number_, first_of_launch_, fenced_}; }
+
+// Registers, local arrays and what the runtime hands out are no memory of the kernel.
+bool Checker::is_private(uintptr_t address) const {
+  return block_ == nullptr || block_->stacks().contains(reinterpret_cast<const void*>(address)) ||
+         address - reinterpret_cast<uintptr_t>(&kw_thread) < sizeof kw_thread || block_->is_runtime_memory(address);
+}
+
+void Checker::access(const Access& access, bool sized) {
+  settle();
+  if (access.bytes == 0 || is_private(access.address)) return;
+  if (sized && access.address % access.bytes != 0) {
+    fault(access, Fault::kMisaligned, "not aligned to its size", -1);
+  }
+  const bool counted = metrics_ && block_of_launch_ < Traffic::kBlocks;
+  size_t offset = 0;
+  if (in_shared(access, offset)) {
+    if (counted) traffic_.add(access, true, kw_thread.rank);
+    shared_.access(offset, access, now(), *this);
+    return;
+  }
+  if (BufferShadow* buffer = buffer_at(access.address)) {
+    if (access.end() > buffer->end()) {
+      fault(access, Fault::kOutOfBounds, "across the end of a buffer", -1);
+      return;
+    }
+    if (access.write && !buffer->spec().writable) outside(access, Fault::kWriteToInput);
+    if (counted) traffic_.add(access, false, kw_thread.rank);
+    buffer->access(access, when(), *this);
+    return;
+  }
+  if (access.address - library_.begin < library_.end - library_.begin) {  // constants and tables
+    if (access.write) fault(access, Fault::kWriteToConstant, "to a __constant__ variable", -1);
+    return;
+  }
+  outside(access, Fault::kOutOfBounds);
+}
+
+void Checker::atomic(const Access& access) {
+  settle();
+  if (is_private(access.address)) return;
+  size_t offset = 0;
+  if (in_shared(access, offset)) {
+    shared_.atomic(offset, access, now(), *this);
+    return;
+  }
+  BufferShadow* buffer = buffer_at(access.address);
+  if (buffer == nullptr || access.end() > buffer->end()) outside(access, Fault::kOutOfBounds);
+  if (!buffer->spec().writable) outside(access, Fault::kWriteToInput);
+  buffer->atomic(access, when(), *this);
+}
+
+// Whether the access is to shared memory, where its shadow begins; an access beside every array ends the block.
+bool Checker::in_shared(const Access& access, size_t& offset) {
+  if (access.address - library_.tls_begin >= library_.tls_end - library_.tls_begin) return false;
+  offset = access.address - library_.tls_begin;
+  if (access.address - arena_ < kArenaBytes) {
+    if (access.end() > arena_ + dynamic_bytes_) {
+      char what[120];
+      snprintf(what, sizeof what, "past the %zu bytes of dynamic shared memory of the launch", dynamic_bytes_);
+      fault(access, Fault::kOutOfBounds, what, -1);
+      Block::current()->abandon();
+    }
+    return true;
+  }
+  const bool inside = std::any_of(arrays_.begin(), arrays_.end(), [&](const SharedSpec& array) {
+    return offset - array.offset < array.bytes && offset + access.bytes <= array.offset + array.bytes;
+  });
+  if (!inside) {
+    fault(access, Fault::kOutOfBounds, "outside every __shared__ array", -1);
+    Block::current()->abandon();
+  }
+  return true;
+}
+
+BufferShadow* Checker::buffer_at(uintptr_t address) {
+  const auto found = std::find_if(buffers_.begin(), buffers_.end(),
+                                  [address](const BufferShadow& buffer) { return buffer.contains(address); });
+  return found == buffers_.end() ? nullptr : &*found;
+}
+
+// ---- what was found -------------------------------------------------------------------------------
+
+void Checker::conflict(const Access& access, const Conflict& conflict) {
+  fault(access, conflict.fault, conflict.what, conflict.other);
+}
+
+void Checker::overlapping_stores(const Access& access, int other, bool shared) {
+  if (access.bytes > sizeof pending_.old) return;
+  pending_ = {true, access, {}, other, static_cast<int>(kw_thread.rank), shared};
+  memcpy(pending_.old, reinterpret_cast<const void*>(access.address), access.bytes);
+}
+
+void Checker::settle() {
+  if (!pending_.active) return;
+  pending_.active = false;
+  const Access& access = pending_.access;
+  // Storing the same value twice is how threads agree on a flag: no fault.
+  if (memcmp(reinterpret_cast<const void*>(access.address), pending_.old, access.bytes) == 0) return;
+  if (!first_time(access.pc, Fault::kRace)) return;
+  const uint3 b = kw_thread.block;
+  report_finding("race", "@%p two different stores of %zu bytes to %s memory, no order between, block (%u,%u,%u) threads %d and %d",
+                 access.pc, access.bytes, pending_.shared ? "shared" : "global", b.x, b.y, b.z, pending_.first,
+                 pending_.second);
+}
+
+bool Checker::first_time(const void* pc, Fault fault) { return seen_[{pc, fault}]++ == 0; }
+
+void Checker::fault(const Access& access, Fault fault, const char* what, int other) {
+  if (!first_time(access.pc, fault)) return;
+  char with[48] = "";
+  if (other >= 0) snprintf(with, sizeof with, ", other thread %d", other);
+  const uint3 b = kw_thread.block, t = kw_thread.thread;
+  report_finding(name_of(fault), "@%p %s of %zu bytes %s, block (%u,%u,%u) thread (%u,%u,%u)%s", access.pc,
+                 access.write ? "write" : "read", access.bytes, what, b.x, b.y, b.z, t.x, t.y, t.z, with);
+}
+
+// An access that must not be performed: reports it and ends the block.
+void Checker::outside(const Access& access, Fault kind) {
+  char where[160];
+  memory_->describe(reinterpret_cast<const void*>(access.address), where, sizeof where);
+  fault(access, kind, where, -1);
+  Block::current()->abandon();
+}
+}  // namespace kw

@@ -1,0 +1,220 @@
+"""The runner: hostile and broken candidates, limits, and that the next run is unharmed."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from kernelwright.core.errors import HarnessError
+from kernelwright.core.launch import KernelArgument, LaunchSpec, ResolvedPlan
+from kernelwright.core.outcome import Status
+from kernelwright.devices.base import CaseRequest, RunRequest, RunResult, TimingProtocol
+from kernelwright.devices.cpu import CpuRunner
+from tests.devices.cpu.test_good_kernels import HEAD, out, x_of
+from tests.devices.cpu.workbench import ArraySource, Bench, Kernel
+
+N = 1000
+INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+
+
+def kernel(body: str, head: str = HEAD, **more: object) -> Kernel:
+    arguments = {"grid": 4, "block": 256, **more}
+    return Kernel(
+        head + INDEX + body + "}", ["x", "y", N], x_of(N), out(N), lambda a: {"y": 2.0 * a["x"]}, **arguments
+    )  # type: ignore[arg-type]
+
+
+RIGHT = kernel("if (i < n) y[i] = 2.f * x[i];")
+
+
+def assert_healthy(bench: Bench) -> None:
+    result = bench.run(RIGHT)
+    assert result.status == Status.MEASURED, result
+
+
+def test_wrong_values_are_counted(bench: Bench) -> None:
+    result = bench.run(kernel("if (i < n) y[i] = i == 7 || i == 9 ? 1e9f : 2.f * x[i];"))
+    assert result.status == Status.WRONG
+    assert "case small (run 0): 2 of 1000 values of y wrong, first at [7]: got 1e+09" in result.reason
+
+
+def test_unwritten_values_are_named(bench: Bench) -> None:
+    result = bench.run(kernel("if (i < n - 100) y[i] = 2.f * x[i];"))
+    assert result.status == Status.WRONG
+    assert "100 of 1000 values of y wrong, first at [900]: got nan" in result.reason
+    assert "100 values were never written" in result.reason
+
+
+def test_wrong_only_on_a_later_run_is_found(bench: Bench) -> None:
+    """The output of every run is checked: here only the second input set is computed wrongly."""
+    first = np.random.default_rng(0).standard_normal(N).astype(np.float32)[0]
+    result = bench.run(kernel(f"if (i < n) y[i] = x[0] == {float(first):.9g}f ? 2.f * x[i] : 0.f;"))
+    assert result.status == Status.WRONG
+    assert "(run 1)" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        ("if (i < n) y[i] = 2.f * x[i]; if (i == 0) y[n + 100000000] = 1.f;", Status.CRASHED, "out-of-bounds write"),
+        ("if (i < n) y[i] = 2.f * x[i]; y[n + i * 16] = 1.f;", Status.CRASHED, "bytes past the end of y"),
+        ("if (i < n) y[i] = 2.f * x[i - 40000];", Status.CRASHED, "bytes before the start of x"),
+        ("*(float*)nullptr = 1.f;", Status.CRASHED, "through a null pointer"),
+        ("if (i < n) y[i] = 7 / (n - 1000);", Status.CRASHED, "integer division by zero"),
+        ("__trap();", Status.CRASHED, "trap"),
+        ("volatile char big[300000]; big[0] = 1; big[299999] = 2; y[i] = big[0];", Status.CRASHED, "stack overflow"),
+        ("if (i < n) { y[i] = 2.f * x[i]; ((float*)x)[i] = 0.f; }", Status.WRONG, "writes its input, at byte"),
+        ("if (i < n) y[i] = 2.f * x[i]; y[n] = 3.f;", Status.WRONG, "bytes next to y were overwritten"),
+        ("if (threadIdx.x < 16) __syncthreads(); else if (threadIdx.x < 32) __syncwarp(); y[0] = 1;",
+         Status.WRONG, "deadlock: block (0,0,0): no thread can go on"),
+    ],
+)  # fmt: skip
+def test_faults_end_with_a_status_that_names_them(
+    bench: Bench, body: str, status: Status, reason: str
+) -> None:
+    result = bench.run(kernel(body))
+    assert result.status == status, result
+    assert reason in result.reason, result
+    assert result.timings == ()
+    assert "case small" in result.reason
+    assert_healthy(bench)
+
+
+def test_recursion_overflows_its_own_stack_only(bench: Bench) -> None:
+    source = "__device__ __noinline__ int deep(volatile int* p, int n) { volatile int a[64]; a[n & 63] = n; return deep(p, n + 1) + a[1] + *p; }\n"
+    result = bench.run(kernel("volatile int v = 1; y[i] = deep(&v, i);", head=source + HEAD))
+    assert result.status == Status.CRASHED
+    assert "stack overflow" in result.reason
+    assert "kernel k, block (0,0,0) thread (" in result.reason
+
+
+def test_an_endless_loop_times_out(bench: Bench) -> None:
+    begin = time.monotonic()
+    result = bench.run(kernel("while (*(volatile float*)y != 3.f) {} y[i] = x[i];"), timeout_s=1.0)
+    assert result.status == Status.TIMED_OUT
+    assert result.reason == "case small (run 0): still running when its 1 s were over"
+    assert time.monotonic() - begin < 8
+    assert_healthy(bench)
+
+
+def test_printing_much_is_kept_short(bench: Bench) -> None:
+    text = 'if (i < n) y[i] = 2.f * x[i]; for (int j = 0; j < 50; j++) printf("line %d %s\\n", i, "abcdefghijklmnopqrstuvwxyz");'
+    result = bench.run(kernel(text))
+    assert result.status == Status.MEASURED
+    printed = [f for f in result.findings if f.startswith("printed: line")]
+    assert printed
+    assert sum(map(len, result.findings)) < 10_000
+
+
+def test_printed_lines_cannot_forge_a_report(bench: Bench) -> None:
+    text = 'if (i < n) y[i] = 0.f; if (i == 0) printf("\\ntime\\t0\\t1\\nend\\n\\tcrash\\tnothing\\nfault\\tours\\n");'
+    result = bench.run(kernel(text))
+    assert result.status == Status.WRONG
+    assert "values of y wrong" in result.reason
+    assert any("time" in f for f in result.findings)
+
+
+def test_system_calls_are_refused_at_run_time(bench: Bench) -> None:
+    """Code that finds its way around the import check still cannot make system calls.
+
+    The bytes are x86-64 machine code of getpid placed in a constant section that is executable.
+    """
+    if os.uname().machine != "x86_64":
+        pytest.skip("machine code of x86-64")
+    source = (
+        'extern "C" const __attribute__((section(".text"))) unsigned char code[] = '
+        "{0xb8, 0x27, 0, 0, 0, 0x0f, 0x05, 0xc3};\n"
+    )
+    result = bench.run(kernel("y[i] = ((int (*)())(void*)code)();", head=source + HEAD))
+    assert result.status == Status.CRASHED, result
+    assert "system call" in result.reason
+    assert_healthy(bench)
+
+
+def test_too_much_scratch_is_out_of_memory(bench: Bench) -> None:
+    wants = kernel("if (i < n) y[i] = 2.f * x[i];")
+    wants.scratch = {"huge": ("float64", 1 << 40)}
+    result = bench.run(wants)
+    assert result.status == Status.CRASHED
+    assert "out of memory" in result.reason
+
+
+def launch(bench: Bench, changed: dict[str, object]) -> RunResult:
+    values = {"kernel": "k", "grid": (4, 1, 1), "block": (256, 1, 1), "dynamic_shared_bytes": 0, **changed}
+    arguments = changed.get("arguments", bench.plan(RIGHT).launches[0].arguments)
+    values["arguments"] = arguments
+    plan = ResolvedPlan((LaunchSpec(**values),))  # type: ignore[arg-type]
+    artifact = bench.build(RIGHT.source).artifact
+    request = RunRequest(artifact, (CaseRequest("small", plan),), TimingProtocol(runs=1, dropped=0))
+    return bench.runner.run(request, ArraySource(RIGHT))
+
+
+X, Y, SIZE = (
+    KernelArgument(n, d, v) for n, d, v in (("x", "float32", None), ("y", "float32", None), ("n", "int32", N))
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "reason"),
+    [
+        ({"block": (2048, 1, 1)}, Status.LAUNCH_FAILED, "block.x is 2048, the limit is 1024"),
+        ({"block": (64, 32, 1)}, Status.LAUNCH_FAILED, "a block of 2048 threads, the limit is 1024"),
+        ({"grid": (1, 70000, 1)}, Status.LAUNCH_FAILED, "grid.y is 70000, the limit is 65535"),
+        ({"grid": (0, 1, 1)}, Status.LAUNCH_FAILED, "grid.x is 0"),
+        ({"dynamic_shared_bytes": 240000}, Status.LAUNCH_FAILED, "240000 bytes of dynamic and 0 of static shared memory"),
+        ({"cluster": (2, 1, 1)}, Status.NOT_RUN, "not run: thread block clusters"),
+        ({"kernel": "other"}, Status.LAUNCH_FAILED, "kernel other is not in the artifact"),
+        ({"arguments": (X, Y)}, Status.LAUNCH_FAILED, "kernel k takes 3 arguments, the plan passes 2"),
+        ({"arguments": (X, Y, X)}, Status.LAUNCH_FAILED, "parameter 3 is int, the plan passes a buffer"),
+        ({"arguments": (X, SIZE, SIZE)}, Status.LAUNCH_FAILED, "parameter 2 is a pointer, the plan passes int32"),
+        ({"arguments": (X, Y, KernelArgument("n", "int64", N))}, Status.LAUNCH_FAILED, "parameter 3 is int, the plan passes int64"),
+    ],
+)  # fmt: skip
+def test_launch_limits(bench: Bench, changed: dict[str, object], status: Status, reason: str) -> None:
+    result = launch(bench, changed)
+    assert result.status == status, result
+    assert reason in result.reason
+
+
+def test_many_batches_give_every_sample(bench: Bench) -> None:
+    """Outputs that do not fit at once are checked in several processes."""
+    runner = CpuRunner(bench.scratch, threads=1, cache=bench.cache, buffer_bytes=3 * 4 * N)
+    request = RunRequest(bench.build(RIGHT.source).artifact, (CaseRequest("small", bench.plan(RIGHT)),),
+                         TimingProtocol(runs=8, dropped=1, input_sets=3))  # fmt: skip
+    result = runner.run(request, ArraySource(RIGHT))
+    runner.close()
+    assert result.status == Status.MEASURED, result
+    assert len(result.timings[0].samples_ms) == 7
+
+
+def test_inputs_and_right_values_are_made_once(bench: Bench) -> None:
+    source = ArraySource(RIGHT)
+    request = RunRequest(bench.build(RIGHT.source).artifact, (CaseRequest("small", bench.plan(RIGHT)),),
+                         TimingProtocol(runs=5, dropped=1, input_sets=3))  # fmt: skip
+    runner = CpuRunner(bench.scratch, threads=1, cache=bench.cache)
+    for _ in range(3):
+        assert runner.run(request, source).status == Status.MEASURED
+    assert source.made == 3
+    runner.close()
+
+
+def test_a_checked_artifact_is_never_timed(bench: Bench) -> None:
+    built = bench.build(RIGHT.source, mode="check")
+    with pytest.raises(HarnessError, match="can only be checked"):
+        bench.execute(built.artifact, RIGHT, "fast", 3, 5.0)
+
+
+def test_a_fast_artifact_can_be_checked_only(bench: Bench) -> None:
+    built = bench.build(RIGHT.source)
+    result = bench.execute(built.artifact, RIGHT, "check", 3, 5.0)
+    assert result.status == Status.MEASURED
+    assert result.timings == ()
+
+
+def test_facts(bench: Bench) -> None:
+    facts = bench.runner.facts
+    assert (facts.name, facts.kind, facts.arch, facts.num_sms, facts.warp_size) == ("cpu", "cpu", "", 2, 32)
+    assert facts.max_shared_bytes == 227 * 1024
+    assert facts.model
+    assert facts.memory_bytes > 1 << 30

@@ -1,0 +1,88 @@
+"""Comparing outputs."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelwright.devices.base import Tolerance
+from kernelwright.devices.compare import (
+    compare,
+    poison,
+    root_mean_square,
+    storage_dtype,
+    to_float64,
+    to_storage,
+)
+
+EXACT = Tolerance(0.0, 0.0)
+
+
+def test_the_message_says_what_where_and_how_far() -> None:
+    got = np.array([[1.0, 2.0], [3.0, 1.5]], np.float32)
+    found = compare(got, np.array([[1.0, 2.0], [3.0, 2.25]]), "float32", Tolerance(1e-3, 0.0))
+    assert (
+        found.message("C")
+        == "1 of 4 values of C wrong, first at [1, 1]: got 1.5, expected 2.25; worst error 0.75"
+    )
+    assert compare(got, got.astype(float), "float32", EXACT).message("C") == ""
+
+
+def test_tolerance_is_absolute_plus_relative() -> None:
+    expected = np.array([100.0, 0.0])
+    assert compare(np.array([101.0, 0.5]), expected, "float64", Tolerance(0.01, 0.5)).wrong == 0
+    assert compare(np.array([101.6, 0.6]), expected, "float64", Tolerance(0.01, 0.5)).wrong == 2
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_finite_masks_must_agree(value: float) -> None:
+    huge = Tolerance(1e9, 1e9)
+    assert compare(np.array([value]), np.array([1.0]), "float64", huge).wrong == 1
+    assert compare(np.array([1.0]), np.array([value]), "float64", huge).wrong == 1
+    assert compare(np.array([value]), np.array([value]), "float64", EXACT).wrong == 0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int32", "uint8", "int64"])
+def test_poison_marks_what_was_never_written(dtype: str) -> None:
+    for run in (0, 1, 70):
+        pattern = poison(dtype, run)
+        got = np.full(3, pattern, np.uint64).view(storage_dtype(dtype))
+        expected = np.zeros(got.shape)
+        found = compare(got, expected, dtype, EXACT, pattern)
+        assert found.wrong == found.unwritten == got.size
+        assert "float" not in dtype or np.isnan(to_float64(got, dtype)).all()
+        assert poison(dtype, run) != poison(dtype, run + 1)
+
+
+def test_a_scalar_output() -> None:
+    found = compare(np.array(2.0), np.array(1.0), "float64", EXACT)
+    assert found.message("s").startswith("1 of 1 values of s wrong, first at []: got 2")
+
+
+def test_shapes_must_agree() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        compare(np.zeros(3), np.zeros(4), "float64", EXACT)
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
+def test_bfloat16_rounds_to_nearest(values: list[float]) -> None:
+    array = np.array(values, np.float32)
+    bits = to_storage(array, "bfloat16")
+    back = to_float64(bits, "bfloat16")
+    finite = np.isfinite(back)
+    assert np.all(
+        np.abs(back - array.astype(float))[finite] <= np.abs(array.astype(float))[finite] * 2.0**-8 + 1e-40
+    )
+    assert np.array_equal(to_storage(bits, "bfloat16"), bits)
+
+
+def test_large_arrays_are_compared_in_parts() -> None:
+    got = np.zeros((3, 700_000), np.float32)
+    got[2, 5] = 1
+    found = compare(got, np.zeros(got.shape), "float32", EXACT)
+    assert (found.wrong, found.first) == (1, (2, 5))
+
+
+def test_root_mean_square() -> None:
+    assert root_mean_square(np.array([3.0, 4.0, np.inf])) == pytest.approx(np.sqrt(12.5))
+    assert root_mean_square(np.array([np.nan])) == 0.0
