@@ -216,7 +216,9 @@ def _parse(text: str, path: Path) -> ProblemSpec:
     try:
         spec = ProblemSpec.model_validate(table)
     except ValidationError as error:
-        first, more = error.errors()[0], error.error_count() - 1
+        # A misspelt key is also a missing one: its own name says more.
+        first = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+        more = error.error_count() - 1
         raise _fault(path, _key(table, first["loc"]), _message(first), more) from None
     found = list(faults(spec))
     if found:

@@ -52,16 +52,19 @@ args = ["A", "B", "C", "M", "N", "K"]
 // 16-byte boundaries, so that global memory is read and written four floats at a time.
 template <bool QUADS, int HEIGHT, int WIDTH, int DEPTH, int COLS>
 struct Tile {
-    static constexpr int ROWS = 8;
-    static constexpr int NT = HEIGHT * WIDTH / (ROWS * COLS);
-    static constexpr int A_STRIDE = HEIGHT + 4;
-    static constexpr int B_START = DEPTH * A_STRIDE;
-    static constexpr int STAGE = B_START + DEPTH * WIDTH;
-    static constexpr int ACROSS = WIDTH / COLS;
-    static constexpr int ROW_GROUP = HEIGHT / ROWS * 4;
-    static constexpr int COL_GROUP = ACROSS * 4;
-    static constexpr int A_LOADS = HEIGHT * DEPTH / NT;
-    static constexpr int B_LOADS = DEPTH * WIDTH / NT;
+    // An enum: NVRTC would give a static constexpr member a place in writable global memory.
+    enum : int {
+        ROWS = 8,
+        NT = HEIGHT * WIDTH / (ROWS * COLS),
+        A_STRIDE = HEIGHT + 4,
+        B_START = DEPTH * A_STRIDE,
+        STAGE = B_START + DEPTH * WIDTH,
+        ACROSS = WIDTH / COLS,
+        ROW_GROUP = HEIGHT / ROWS * 4,
+        COL_GROUP = ACROSS * 4,
+        A_LOADS = HEIGHT * DEPTH / NT,
+        B_LOADS = DEPTH * WIDTH / NT,
+    };
 
     float sum[ROWS][COLS];
     float a_next[A_LOADS];

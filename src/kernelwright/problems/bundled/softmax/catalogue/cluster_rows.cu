@@ -393,7 +393,18 @@ softmax_block(const float* __restrict__ X, float* __restrict__ Y, int R, int C, 
 #endif
 }
 
-#ifndef KERNELWRIGHT_CPU
+#ifdef KERNELWRIGHT_CPU
+// The cpu device runs no clusters: these are the steps for a cluster of one block.
+__device__ __forceinline__ void cluster_arrive() {}
+__device__ __forceinline__ void cluster_wait()
+{
+    __syncthreads();
+}
+__device__ __forceinline__ void put_remote(float2* place, int rank, float2 pair)
+{
+    *place = pair;
+}
+#else
 __device__ __forceinline__ void cluster_arrive()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
@@ -413,6 +424,7 @@ __device__ __forceinline__ void put_remote(float2* place, int rank, float2 pair)
                  : "r"((unsigned)__cvta_generic_to_shared(place)), "r"(rank));
     asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote), "f"(pair.x), "f"(pair.y) : "memory");
 }
+#endif
 
 // A cluster a row; every block has its share of the row as its tile.
 extern "C" __global__ void __launch_bounds__(MAX_THREADS, 8192 / (HELD * MAX_THREADS))
@@ -455,7 +467,6 @@ softmax_cluster(const float* __restrict__ X, float* __restrict__ Y, int R, int C
         share.put(y + (size_t)tile * tile_quads, exp2_fast(share.top - all.x) / all.y);
     }
 }
-#endif
 
 // Maximum (or sum) over the block; every thread gets it. THREADS is a multiple of 32.
 template <bool MAXIMUM>

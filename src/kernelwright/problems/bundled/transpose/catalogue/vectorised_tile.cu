@@ -8,7 +8,8 @@ ODD_ROWS = [4, 8, 16]
 WALK = [0, 1]
 [constraints]
 whole = "TILE_R * TILE_C % (16 * THREADS) == 0"
-registers = "TILE_R * TILE_C // (16 * THREADS) <= 4"
+registers = "BLOCKS_A_THREAD <= 4"
+shared = "4 * TILE_R * TILE_C <= 48 * 1024"
 [let]
 BLOCKS_A_THREAD = "TILE_R * TILE_C // (16 * THREADS)"
 ODD_STEP = "64 // ODD_ROWS"
