@@ -125,3 +125,16 @@ def _candidate(of: object) -> object:
 @pytest.mark.parametrize("seed", [0, 7])
 def test_choices_repeat_with_the_seed(seed: int) -> None:
     assert names(policy({0: 0.01, 1: 0.02}), 50) == names(policy({0: 0.01, 1: 0.02}), 50)
+
+
+def test_a_template_whose_candidates_all_fail_loses_its_turn() -> None:
+    made = policy({0: 0.5, 1: 0.01}, values=200)
+    tried = {"t0": 0, "t1": 0}
+    for _ in range(150):
+        work = made.next(1.0)
+        assert work is not None
+        name = work.candidate.template.name
+        tried[name] += 1
+        broken = Outcome(Status.RULE_BROKEN, reason="r", seconds={"compile": 0.01})
+        made.record(work.candidate, broken if name == "t0" else measured(1.0), None if name == "t0" else 1.0)
+    assert tried["t1"] > tried["t0"]

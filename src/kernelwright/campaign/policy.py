@@ -1,7 +1,8 @@
 """Which candidate comes next: a bandit over templates, each with an optimiser of its own numbers.
 
-A template's worth is the expected improvement (in log time) of its next configuration over the incumbent,
-per second that such an experiment has cost: the GPU's time goes where most is expected of it. A new template
+A template's worth is the expected improvement (in log time) of its next configuration over the incumbent, times
+the share of its experiments that were measured, per second that such an experiment has cost: the GPU's time goes
+where most is expected of it. A new template
 first gets a short numeric budget; now and then the least tried one has its turn, since a surrogate with few
 points can be wrong.
 """
@@ -40,6 +41,7 @@ class Arm:
     optimiser: Optimiser
     asked: int = 0
     told: int = 0
+    measured: int = 0
     seconds: float = 0.0
     compile_failures: int = 0
     paused_until: int = 0
@@ -48,6 +50,11 @@ class Arm:
     def seconds_each(self) -> float:
         """Mean cost of one experiment; optimistic while unknown."""
         return max(self.seconds / self.told, 1e-3) if self.told else 1e-3
+
+    @property
+    def success(self) -> float:
+        """Chance that its next experiment is measured (Laplace's rule of succession)."""
+        return (self.measured + 1) / (self.told + 2)
 
 
 @dataclass
@@ -95,7 +102,7 @@ class Policy:
         if self._rng.random() < LEAST_TRIED_SHARE:
             return min(arms, key=lambda a: a.asked), "least tried template"
         gains = [arm.optimiser.expected_gain(best_cost) for arm in arms]
-        rates = [gain / arm.seconds_each for gain, arm in zip(gains, arms, strict=True)]
+        rates = [gain * arm.success / arm.seconds_each for gain, arm in zip(gains, arms, strict=True)]
         best = int(np.argmax(rates))
         return arms[best], f"expected gain {100 * gains[best]:.2g} %"
 
@@ -116,7 +123,9 @@ class Policy:
             return False
         arm.told += 1
         arm.asked = max(arm.asked, arm.told)
+        arm.measured += outcome.status is Status.MEASURED
         arm.seconds += sum(outcome.seconds.get(key, 0.0) for key in ("check", "time", "overhead"))
+        arm.seconds += outcome.seconds.get("compile", 0.0) / self.settings.compile_workers
         observation = Observation(
             value=cost, status=outcome.status, cases=outcome.times_ms() or None, static=outcome.static
         )

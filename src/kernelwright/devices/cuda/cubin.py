@@ -152,7 +152,7 @@ def check_cubin(
         if without_unit(name) not in library:
             return Status.RULE_BROKEN, (
                 f"writable __device__ variable {readable(name)!r} is not declared as scratch"
-                " (a read-only table belongs in __constant__)"
+                " (a read-only table belongs in __constant__; instead of a static constexpr member use an enum)"
             )
     missing = [name for name in requested if name not in symbols.kernels]
     if missing:
