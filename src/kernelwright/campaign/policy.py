@@ -4,7 +4,7 @@ A template's worth is the expected improvement (in log time) of its next configu
 the share of its experiments that were measured, per second that such an experiment has cost: the GPU's time goes
 where most is expected of it. A new template
 first gets a short numeric budget; now and then the least tried one has its turn, since a surrogate with few
-points can be wrong.
+points can be wrong, and failures can have been bad luck.
 """
 
 from collections.abc import Callable, Iterable
@@ -53,8 +53,8 @@ class Arm:
 
     @property
     def success(self) -> float:
-        """Chance that its next experiment is measured (Laplace's rule of succession)."""
-        return (self.measured + 1) / (self.told + 2)
+        """Share of its experiments that were measured: 0 for a template none of whose candidates passed yet."""
+        return self.measured / self.told if self.told else 1.0
 
 
 @dataclass
