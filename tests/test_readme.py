@@ -1,0 +1,164 @@
+"""Every command in the documents works: it is run here, or checked by the real parser with the reason why not run."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kernelwright.core.candidate import parse_template
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+BIN = Path(sys.executable).parent
+
+# Run here, in a folder with a finished campaign; "check" with the cpu, which every machine has.
+RUN = {"problems", "doctor", "show", "check", "--version", "--help"}
+# Not run as they stand, since they take their time budget, but parsed; the named tests run them shorter.
+SHORTER_IN = {
+    "run": "tests/test_readme.py::folder",
+    "resume": "tests/test_readme.py::test_a_campaign_goes_on",
+}
+# What belongs to the system and not to us.
+SYSTEM = {"apt-get", "cd", "git"}
+
+
+@dataclass(frozen=True)
+class Command:
+    document: str
+    line: int
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line} {' '.join(self.words)}"
+
+
+def commands_of(text: str, document: str) -> Iterator[Command]:
+    """Commands of shell blocks. In console blocks they begin with ``$``; the other lines are output."""
+    for fence in FENCE.finditer(text):
+        language, block = fence.groups()
+        if language not in {"console", "bash", "sh", "shell"}:
+            continue
+        first = text[: fence.start()].count("\n") + 2
+        block = re.sub(r"\\\n\s*", "  ", block)
+        for offset, raw in enumerate(block.splitlines()):
+            line = raw.removeprefix("$ ") if language == "console" and raw.startswith("$ ") else raw
+            if language == "console" and line == raw:
+                continue
+            for part in re.split(r"&&|;", re.sub(r"(^|\s)#.*", "", line)):
+                if words := shlex.split(part):
+                    yield Command(document, first + offset, tuple(words))
+
+
+ALL = [c for path in DOCUMENTS for c in commands_of(path.read_text(encoding="utf-8"), path.name)]
+OURS = [c for c in ALL if c.words[0].removeprefix(".venv/bin/") == "kernelwright"]
+MAKE = [c for c in ALL if c.words[0] == "make"]
+SCRIPTS = [c for c in ALL if c.words[0].rpartition("/")[2] in {"python", "python3"}]
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(OURS) > 5
+    assert {"run", "test"} <= {c.words[1] for c in MAKE if c.document == "README.md"}
+
+
+def test_no_command_is_of_a_kind_that_nobody_checks() -> None:
+    checked = {*OURS, *MAKE, *SCRIPTS}
+    assert [str(c) for c in ALL if c not in checked and c.words[0] not in SYSTEM] == []
+    assert [str(c) for c in OURS if c.words[1] not in {*RUN, *SHORTER_IN}] == []
+    for place in SHORTER_IN.values():
+        file, _, name = place.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", MAKE, ids=str)
+def test_the_make_target_exists(command: Command) -> None:
+    done = subprocess.run(
+        ["make", "--dry-run", *command.words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_scripts_exist_and_know_their_options() -> None:
+    for command in SCRIPTS:
+        done = subprocess.run(
+            [sys.executable, command.words[1], "--help"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        for option in (word for word in command.words if word.startswith("--")):
+            assert option.partition("=")[0] in done.stdout, str(command)
+
+
+@pytest.mark.parametrize("command", OURS, ids=str)
+def test_the_command_and_its_options_exist(command: Command) -> None:
+    """With ``--help`` at the end everything before it is parsed, and nothing is done."""
+    done = kernelwright(*command.words[1:], "--help", folder=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "Usage: kernelwright" in done.stdout
+
+
+def test_that_check_sees_commands_and_options_that_do_not_exist() -> None:
+    for words in (["fly"], ["run", "gemm", "--fast"], ["problems", "fly"]):
+        done = kernelwright(*words, "--help", folder=ROOT)
+        assert done.returncode == 2, done.stdout
+        assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a reader is after following the README so far: a campaign, the file ``mine.cu``, a problem."""
+    path = tmp_path_factory.mktemp("reader")
+    sources = [block for language, block in FENCE.findall(README) if language == "cuda"]
+    (path / "mine.cu").write_text(sources[0], encoding="utf-8")
+    shutil.copytree(ROOT / "src/kernelwright/problems/bundled/vector_add", path / "my_problem")
+    done = kernelwright("run", "vector_add", "--device", "cpu", "--seconds", "2", "--json", folder=path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["state"] == "finished"
+    return path
+
+
+@pytest.mark.parametrize("command", [c for c in OURS if c.words[1] in RUN], ids=str)
+def test_the_command_runs(command: Command, folder: Path) -> None:
+    on_cpu = ("--device", "cpu") if command.words[1] in {"check", "doctor"} else ()
+    done = kernelwright(*command.words[1:], *on_cpu, folder=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout
+
+
+def test_a_campaign_goes_on(folder: Path) -> None:
+    before = json.loads(kernelwright("show", "last", "--json", folder=folder).stdout)["experiments"]
+    done = kernelwright("resume", "last", "--seconds", "4", "--json", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["experiments"] > before > 0
+
+
+def kernelwright(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [BIN / "kernelwright", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=100
+    )
+
+
+def test_the_plans_in_the_documents_are_plans() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
+    blocks = [b for text in texts for language, b in FENCE.findall(text) if language == "cuda"]
+    assert len(blocks) >= 2
+    for block in blocks:
+        assert parse_template(block).plan.launches
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    targets = [t for t in LINK.findall(path.read_text(encoding="utf-8")) if "://" not in t]
+    assert [t for t in targets if not (path.parent / t).exists()] == []
