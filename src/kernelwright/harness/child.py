@@ -3,181 +3,208 @@
 import asyncio
 import contextlib
 import os
-import signal
 import socket
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Final
 
-from kernelwright.core.errors import HarnessError, MissingError, WorkerDied
-from kernelwright.harness.wire import (
-    MAX_LINE,
-    REPLY,
-    REQUEST,
-    SETUP,
-    Hello,
-    Reply,
-    Request,
-    WorkerSetup,
-    decode,
-    encode,
-)
+from kernelwright.core.errors import HarnessError, UserError, WorkerDied
+from kernelwright.harness.processes import import_roots, kill_tree, scrubbed_environment
+from kernelwright.harness.setup import FAULT_CODE, WorkerSetup
+from kernelwright.harness.wire import MAX_LINE, REPLY, REQUEST, Hello, Reply, Request, decode, encode
 
-START_TIMEOUT_S: Final = 120.0
+START_TIMEOUT_S: Final = 180.0
 START_TRIES: Final = 3
-LOG_BYTES: Final = 2000
-_KEPT: Final = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LD_LIBRARY_PATH",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "CXX",
-)
+_LOG_BYTES: Final = 4000
+_CHUNK: Final = 1 << 16
 
 
 class StepTimeout(HarnessError):  # noqa: N818 - reads as what happened
     """A child did not answer in time and was killed."""
 
 
+class ChildDied(WorkerDied):
+    """A child ended by a signal (``signal``, else 0) or broke the protocol; ``last`` is its log's last line."""
+
+    def __init__(self, message: str, signal_number: int = 0, last: str = "") -> None:
+        super().__init__(message)
+        self.signal = signal_number
+        self.last = last
+
+
+@dataclass
+class _Running:
+    """A started child: its process, the connection, and the end of what it printed."""
+
+    process: asyncio.subprocess.Process
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    printed: "_Printed"
+    hello: Hello = field(default_factory=Hello)
+    number: int = 0
+
+
 class Child:
     """A persistent worker, started when first asked. Not for concurrent requests."""
 
-    def __init__(self, setup: WorkerSetup) -> None:
+    def __init__(self, setup: WorkerSetup, start_timeout_s: float = START_TIMEOUT_S) -> None:
         self.setup = setup
-        self.hello: Hello | None = None
-        self._process: asyncio.subprocess.Process | None = None
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
-        self._number = 0
+        self._start_timeout_s = start_timeout_s
+        self._running: _Running | None = None
+
+    @property
+    def process_id(self) -> int | None:
+        """Process id while the child runs."""
+        return self._running.process.pid if self._running else None
 
     async def start(self) -> Hello:
-        """Start unless it runs. Raises MissingError for what has to be installed, HarnessError after three tries."""
-        for left in reversed(range(START_TRIES)):
-            if self._process is not None and self.hello is not None:
-                return self.hello
+        """Start unless it runs.
+
+        Raises UserError for what the user has to mend (something to install, a problem), HarnessError when the
+        child fails or ends three times before it is ready.
+        """
+        if self._running is not None:
+            if self._running.process.returncode is None:
+                return self._running.hello
+            await self.kill()  # it ended while nobody asked for anything: no candidate's fault
+        died = ""
+        for _ in range(START_TRIES):
             try:
                 return await self._start()
-            except (WorkerDied, StepTimeout) as error:
-                if not left:
-                    raise HarnessError(f"the {self.setup.role} worker does not start: {error}") from None
-        raise AssertionError
+            except StepTimeout as error:
+                raise HarnessError(f"the {self.setup.role} worker does not start: {error}") from None
+            except WorkerDied as error:
+                died = str(error)
+        raise HarnessError(f"the {self.setup.role} worker does not start: {died}")
 
     async def ask(self, request: Request, timeout_s: float) -> Reply:
-        """Answer to a request. Raises StepTimeout or WorkerDied; the child is then gone and starts anew next time."""
+        """Answer to a request. Raises StepTimeout or ChildDied; the child is then gone and starts anew next time.
+
+        A fault that the child reports is raised as UserError or HarnessError.
+        """
         await self.start()
-        self._number += 1
-        line = encode(REQUEST, Request(self._number, request.build, request.run))
-        try:
-            reply = await self._exchange(line, timeout_s)
-        except asyncio.CancelledError:
+        assert self._running is not None
+        self._running.number += 1
+        number = self._running.number
+        reply = await self._exchange(encode(REQUEST, Request(number, request.build, request.run)), timeout_s)
+        if reply.id != number:
             await self.kill()
-            raise
-        if reply.id != self._number:
-            await self.kill()
-            raise WorkerDied(f"the {self.setup.role} worker answered out of turn")
+            raise ChildDied(f"the {self.setup.role} worker answered out of turn")
         if reply.broken:
             await self.kill()
         if reply.error:
             raise _error(reply)
         return reply
 
+    async def kill(self) -> None:
+        """End the child and everything it started; it starts anew when next asked."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        if running.process.returncode is None:
+            kill_tree(running.process.pid)
+        running.writer.close()
+        await running.process.wait()
+        await running.printed.close()
+        with contextlib.suppress(ConnectionError):
+            await running.writer.wait_closed()
+
     async def _start(self) -> Hello:
-        ours, theirs = socket.socketpair()
-        scratch = self.setup.scratch
-        os.makedirs(scratch, exist_ok=True)  # noqa: PTH103 - async code may not use Path's blocking calls
-        command = [sys.executable, "-m", "kernelwright.harness.worker"]
-        command += [SETUP.dump_json(self.setup).decode(), str(theirs.fileno())]
-        with theirs, open(f"{scratch}/log", "wb") as log:  # noqa: ASYNC230, PTH123 - a local file, made once
-            self._process = await asyncio.create_subprocess_exec(
+        channel, theirs = socket.socketpair()
+        log, their_log = socket.socketpair()
+        # Not -I, which would ignore PYTHONPATH: the environment is scrubbed, -P keeps the scratch off the path.
+        command = [sys.executable, "-P", "-s", "-m", "kernelwright.harness.worker", self.setup.to_json()]
+        roots = import_roots(self.setup.maker.partition(".")[0])
+        with theirs, their_log:
+            process = await asyncio.create_subprocess_exec(
                 *command,
+                str(theirs.fileno()),
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=their_log.fileno(),
+                stderr=their_log.fileno(),
                 pass_fds=(theirs.fileno(),),
-                env=self._environment(os.environ),
-                cwd=scratch,
+                env=scrubbed_environment(self.setup.scratch, roots, os.environ),
+                cwd=self.setup.scratch,
                 start_new_session=True,
             )
-        self._reader, self._writer = await asyncio.open_connection(sock=ours, limit=MAX_LINE)
-        reply = await self._exchange(b"", START_TIMEOUT_S)
+        reader, writer = await asyncio.open_connection(sock=channel, limit=MAX_LINE)
+        printed = _Printed(*await asyncio.open_connection(sock=log))
+        self._running = _Running(process, reader, writer, printed)
+        reply = await self._exchange(b"", self._start_timeout_s)
         if reply.hello is None:
             await self.kill()
             raise _error(reply)
-        self.hello = reply.hello
+        self._running.hello = reply.hello
         return reply.hello
 
     async def _exchange(self, line: bytes, timeout_s: float) -> Reply:
-        """Send a line (or nothing) and read one."""
-        assert self._reader is not None
-        assert self._writer is not None
+        """Send a line (or nothing) and read one. Whatever goes wrong, the child is gone afterwards."""
+        assert self._running is not None
         try:
             async with asyncio.timeout(timeout_s):
-                if line:
-                    self._writer.write(line)
-                    await self._writer.drain()
-                answer = await self._reader.readline()
+                self._running.writer.write(line)
+                await self._running.writer.drain()
+                answer = await self._running.reader.readline()
+            if answer.endswith(b"\n"):
+                reply: Reply = decode(REPLY, answer)
+                return reply
         except TimeoutError:
             await self.kill()
             raise StepTimeout(f"no answer within {timeout_s:g} s") from None
-        except (ValueError, ConnectionError) as error:
+        except ConnectionError:
+            pass  # it ended before it read the request
+        except (ValueError, HarnessError) as error:
             await self.kill()
-            raise WorkerDied(f"the {self.setup.role} worker broke the protocol: {error}") from None
-        if not answer.endswith(b"\n"):
-            raise WorkerDied(await self._obituary())
-        try:
-            reply: Reply = decode(REPLY, answer)
-        except HarnessError as error:
+            raise ChildDied(f"the {self.setup.role} worker broke the protocol: {error}") from None
+        except asyncio.CancelledError:
             await self.kill()
-            raise WorkerDied(str(error)) from None
-        return reply
+            raise
+        raise await self._obituary()
 
-    async def _obituary(self) -> str:
-        """How the child ended: its signal or code, and the last line of its log."""
-        process = self._process
+    async def _obituary(self) -> HarnessError:
+        """How the child ended: by a fault of ours that it logged, or by a signal."""
+        running = self._running
+        assert running is not None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):  # it closed the connection: its exit code is due
+                await running.process.wait()
         await self.kill()
-        code = process.returncode if process is not None else None
-        how = f"ended with signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
-        with contextlib.suppress(OSError):
-            lines = (
-                (Path(self.setup.scratch) / "log")
-                .read_bytes()[-LOG_BYTES:]
-                .decode(errors="replace")
-                .split("\n")
-            )
-            last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-            return f"the {self.setup.role} worker {how}" + (f": {last}" if last else "")
-        return f"the {self.setup.role} worker {how}"
-
-    async def kill(self) -> None:
-        """End the child and everything it started; it starts anew when next asked."""
-        process, self._process, self.hello = self._process, None, None
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = self._reader = None
-        if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-
-    def _environment(self, outer: Mapping[str, str]) -> dict[str, str]:
-        """Nothing of the user's environment but what the toolchain needs: no keys, no home."""
-        scratch = self.setup.scratch
-        kept = {name: outer[name] for name in _KEPT if name in outer}
-        return {
-            **kept,
-            "HOME": scratch,
-            "TMPDIR": scratch,
-            "CUPY_CACHE_DIR": f"{scratch}/cupy",
-            "CUDA_CACHE_DISABLE": "1",
-            "OPENBLAS_NUM_THREADS": "2",
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
+        code, last = running.process.returncode or 0, running.printed.last_line
+        tail = f": {last}" if last else ""
+        if code == FAULT_CODE:
+            return HarnessError(f"the {self.setup.role} worker failed{tail}")
+        how = f"ended with signal {-code}" if code < 0 else f"ended with code {code}"
+        return ChildDied(f"the {self.setup.role} worker {how}{tail}", max(0, -code), last)
 
 
-def _error(reply: Reply) -> HarnessError | MissingError:
-    return MissingError(reply.error) if reply.user_error else HarnessError(reply.error)
+class _Printed:
+    """Reads what a child prints, for ever and however much, and keeps the end of it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._tail = bytearray()
+        self._task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            while chunk := await self._reader.read(_CHUNK):
+                self._tail += chunk
+                del self._tail[:-_LOG_BYTES]
+
+    async def close(self) -> None:
+        """Take what is left (the printer has ended) and close."""
+        await asyncio.wait({self._task}, timeout=1.0)
+        self._task.cancel()
+        self._writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()
+
+    @property
+    def last_line(self) -> str:
+        """Last line with something in it."""
+        lines = self._tail.decode(errors="replace").splitlines()
+        return next((line.strip()[:500] for line in reversed(lines) if line.strip()), "")
+
+
+def _error(reply: Reply) -> HarnessError | UserError:
+    return UserError(reply.error) if reply.user_error else HarnessError(reply.error)

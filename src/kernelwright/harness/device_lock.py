@@ -6,37 +6,63 @@ import fcntl
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from time import monotonic
+from typing import Final
 
 from kernelwright.core.errors import HarnessError
 
-WAIT_S = 3600.0
-POLL_S = 0.02
+WAIT_S: Final = 3600.0
+_POLL_S: Final = 0.02
+
+
+def silent(message: str) -> None:
+    """Hears a message and does nothing."""
 
 
 @contextlib.asynccontextmanager
-async def device_lock(uuid: str, wait_s: float = WAIT_S) -> AsyncIterator[None]:
+async def device_lock(
+    uuid: str, *, wait_s: float = WAIT_S, waiting: Callable[[str], None] = silent, folder: Path | None = None
+) -> AsyncIterator[None]:
     """Hold the device; two processes timing on one GPU at once would double every figure.
 
-    Raises HarnessError when another process keeps it longer than ``wait_s``.
+    ``waiting`` hears once that another process has it. Raises HarnessError when that lasts longer than
+    ``wait_s`` seconds, or when the lock's file cannot be opened.
     """
-    handle = os.open(lock_path(uuid), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    path = lock_path(uuid, folder)
+    handle = _open(path)
     start = monotonic()
+    told = False
     try:
         while not _taken(handle):
+            if not told:
+                told = True
+                waiting(f"another process measures on the device {uuid}: waiting for {path}")
             if monotonic() - start > wait_s:
-                raise HarnessError(f"the device {uuid} was kept by another process for {wait_s:g} s")
-            await asyncio.sleep(POLL_S)
+                raise HarnessError(f"the device {uuid} was kept by another process for {wait_s:g} s ({path})")
+            await asyncio.sleep(_POLL_S)
         yield
     finally:
         os.close(handle)
 
 
-def lock_path(uuid: str) -> Path:
+def lock_path(uuid: str, folder: Path | None = None) -> Path:
     """The lock's file: one for all users of the machine."""
-    return Path(tempfile.gettempdir()) / f"kernelwright-device-{re.sub(r'[^A-Za-z0-9]+', '-', uuid)}.lock"
+    name = re.sub(r"[^A-Za-z0-9]+", "-", uuid)
+    return (folder or Path(tempfile.gettempdir())) / f"kernelwright-device-{name}.lock"
+
+
+def _open(path: Path) -> int:
+    """Reading is enough for flock, and another user's file may not be written."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:
+            return os.open(path, flags | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise HarnessError(f"{path}: the device's lock cannot be opened: {error.strerror}") from None
 
 
 def _taken(handle: int) -> bool:

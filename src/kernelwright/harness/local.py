@@ -1,12 +1,9 @@
 """The harness on this machine: a pool of compile workers and one device worker, each a child behind a sandbox."""
 
 import asyncio
-import contextlib
 import os
-import shutil
-import sys
-import tempfile
-from collections import Counter
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -19,19 +16,24 @@ from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, W
 from kernelwright.core.launch import BuildRequest, ResolvedPlan
 from kernelwright.core.outcome import Outcome, StaticMetrics, Status
 from kernelwright.core.resolve import compiler_options, macros, resolve
-from kernelwright.devices.base import BuildResult, CaseRequest, RunRequest, RunResult, TimingProtocol
+from kernelwright.devices.base import CaseRequest, RunRequest, RunResult, TimingProtocol
 from kernelwright.devices.cuda.occupancy import with_occupancy
 from kernelwright.harness.child import Child, StepTimeout
-from kernelwright.harness.device_lock import device_lock
+from kernelwright.harness.compile_pool import CompilePool
+from kernelwright.harness.device_lock import device_lock, silent
+from kernelwright.harness.processes import import_roots, readable_folders
 from kernelwright.harness.protocol import CompileResult, ProfileResult, SubmitResult
 from kernelwright.harness.sandbox import SandboxReport
-from kernelwright.harness.turns import Turns
-from kernelwright.harness.wire import Ceilings, Hello, Request, WorkerSetup
+from kernelwright.harness.scratch import Artifacts, Scratch, shared_cache
+from kernelwright.harness.setup import DEVICES, Role, WorkerSetup
+from kernelwright.harness.wire import Ceilings, Hello, Request
 from kernelwright.problems.loader import Case, load_problem
 
 MAX_SOURCE_BYTES: Final = 256 * 1024
+PREPARE_TIMEOUT_S: Final = 900.0
 TOO_FAST: Final = 0.8
 """A time below this share of the physical floor is not believed."""
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,16 @@ class Timeouts:
 
 
 class LocalHarness:
-    """Implements :class:`~kernelwright.harness.protocol.Harness`. Use as an async context manager.
+    """Implements :class:`~kernelwright.harness.protocol.Harness`. Use as an async context manager, or start and close.
 
-    ``checked`` runs every candidate once in the cpu device's checked mode, at the smallest case, before it is timed.
+    ``checked`` runs every candidate once in the cpu device's checked mode, at the smallest case, before it is
+    timed (by default on the cpu). ``ceilings`` stands in for what the device worker measures. ``notify`` hears
+    messages for people. ``maker`` names another class that makes compiler and runner.
     """
 
     def __init__(
         self,
-        problem: str,
+        problem: str | Path,
         device: str,
         *,
         seed: int = 0,
@@ -60,6 +64,10 @@ class LocalHarness:
         checked: bool | None = None,
         timeouts: Timeouts | None = None,
         timing: TimingProtocol | None = None,
+        ceilings: Ceilings | None = None,
+        scratch_root: Path | None = None,
+        notify: Callable[[str], None] = silent,
+        maker: str = DEVICES,
     ) -> None:
         self.problem = load_problem(problem)
         self.device = device
@@ -68,37 +76,75 @@ class LocalHarness:
         cases = self.problem.cases(slow=slow_cases)
         self.cases = sorted(cases, key=lambda case: sum(self.problem.work(case)))
         self.checked = device == "cpu" if checked is None else checked
-        self.sandbox = SandboxReport()
+        self.notify = notify
         self._order = [case.id for case in cases]
-        self._seed = seed
-        self._slow_cases = slow_cases
-        self._compile_workers = min(compile_workers, os.cpu_count() or 1)
-        self._plans: dict[str, dict[str, ResolvedPlan]] = {}
-        self._checks: dict[str, str] = {}
-        self._uses: Counter[str] = Counter()
-        self._on_device = Turns()
-        self._idle: asyncio.Queue[Child] = asyncio.Queue()
+        self._ceilings = ceilings
+        self._seed, self._slow_cases = seed, slow_cases
+        self._compile_workers = max(1, compile_workers)
+        self._scratch_root = scratch_root
+        self._maker = maker
+        self._on_device = asyncio.Lock()
         self._children: list[Child] = []
+        self._scratch: Scratch | None = None
         self._hello: Hello | None = None
 
+    # -- life -----------------------------------------------------------------------------------------
+
     async def __aenter__(self) -> Self:
-        self._scratch = _make_scratch()
-        try:
-            (self._scratch / "artifacts").mkdir()
-            self._worker = self._child("device", "device")
-            compilers = [self._child("compile", f"compile-{n}") for n in range(self._compile_workers)]
-            # The first compiler alone builds what all share.
-            self._hello, _ = await asyncio.gather(self._worker.start(), compilers[0].start())
-            self.sandbox = self._hello.sandbox
-            for compiler in compilers:
-                self._idle.put_nowait(compiler)
-        except BaseException:
-            await self.close()
-            raise
+        await self.start()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         await self.close()
+
+    async def start(self) -> None:
+        """Start the device worker and the first compile worker; the others start when they are needed.
+
+        Raises UserError (something to install, a wrong problem) or HarnessError.
+        """
+        self._scratch = Scratch(self._scratch_root)
+        try:
+            self._cache = shared_cache(self._scratch.folder("cache"))
+            self._artifacts = Artifacts(self._scratch.artifacts)
+            preparing = self._child(self._scratch, "prepare", "prepare", PREPARE_TIMEOUT_S)
+            await preparing.start()
+            await preparing.kill()
+            self._worker = self._child(self._scratch, "device", "device")
+            compilers = [
+                self._child(self._scratch, "compile", f"compile-{n}") for n in range(self._compile_workers)
+            ]
+            self._hello, _ = await asyncio.gather(self._worker.start(), compilers[0].start())
+            self._pool = CompilePool(compilers, self._artifacts, self.timeouts.compile_s)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the children and remove the scratch."""
+        await asyncio.gather(*(child.kill() for child in self._children))
+        self._children.clear()
+        if self._scratch is not None:
+            self._scratch.close()
+
+    def _child(self, scratch: Scratch, role: Role, name: str, start_timeout_s: float = 180.0) -> Child:
+        roots = import_roots(self._maker.partition(".")[0])
+        setup = WorkerSetup(
+            role=role,
+            device=self.device,
+            parent=os.getpid(),
+            scratch=str(scratch.folder(name)),
+            artifacts=str(scratch.artifacts),
+            cache=str(self._cache),
+            problem=str(self.problem.folder.resolve()),
+            seed=self._seed,
+            slow_cases=self._slow_cases,
+            memory_bytes=_memory_share(role, self._compile_workers),
+            readable=readable_folders(roots, *([self.problem.folder] if role == "device" else [])),
+            maker=self._maker,
+        )
+        child = Child(setup, start_timeout_s)
+        self._children.append(child)
+        return child
 
     @property
     def facts(self) -> DeviceFacts:
@@ -108,89 +154,60 @@ class LocalHarness:
         return self._hello.facts
 
     @property
-    def ceilings(self) -> Ceilings:
-        """What the device can do at best, as measured when its worker started."""
-        return self._hello.ceilings if self._hello else Ceilings()
+    def sandbox(self) -> SandboxReport:
+        """What holds in the device worker."""
+        return self._hello.sandbox if self._hello else SandboxReport()
 
-    async def close(self) -> None:
-        """End the children and remove the scratch."""
-        await asyncio.gather(*(child.kill() for child in self._children))
-        shutil.rmtree(self._scratch, ignore_errors=True)
+    @property
+    def ceilings(self) -> Ceilings:
+        """What the device can do at best: as given, else as measured when its worker started."""
+        return self._ceilings or (self._hello.ceilings if self._hello else Ceilings())
 
     # -- compile --------------------------------------------------------------------------------------
 
     async def compile(self, candidate: Candidate) -> CompileResult:
         """Static refusals, resolve, compile (and the checked build beside it), static metrics."""
-        if len(candidate.template.source.encode()) > MAX_SOURCE_BYTES:
-            reason = f"the source is larger than {MAX_SOURCE_BYTES} bytes"
-            return CompileResult(candidate.id, status=Status.RULE_BROKEN, reason=reason)
+        if refusal := _refusal(candidate.template.source):
+            return CompileResult(candidate.id, status=Status.RULE_BROKEN, reason=refusal)
         try:
             plans = self._resolve(candidate)
-            fast = self._request(candidate, "fast")
+            request = self._build_request(candidate)
         except (PlanError, ExpressionError) as error:
             return CompileResult(candidate.id, status=Status.LAUNCH_FAILED, reason=str(error))
-        if not self.checked:
-            built = await self._build(fast)
-        else:
-            built, check = await asyncio.gather(self._build(fast), self._build(replace(fast, mode="check")))
-            built = built if built.status is not None or check.status is None else check
-            self._checks[candidate.id] = check.artifact
-            self._uses[check.artifact] += 1
-        if built.status is None:
-            self._plans[candidate.id] = plans
-            self._uses[built.artifact] += 1
+        modes = ("fast", "check") if self.checked else ("fast",)
+        builds = await asyncio.gather(*(self._pool.build(replace(request, mode=mode)) for mode in modes))
+        fast = builds[0]
+        failed = next((build for build in builds if build.status is not None), None)
         return CompileResult(
             candidate=candidate.id,
-            artifact=built.artifact,
-            digest=built.digest,
-            status=built.status,
-            reason=built.reason,
-            static=self._complete(built.static, plans),
-            log=built.log,
-            seconds=built.seconds,
+            artifact="" if failed else fast.artifact,
+            digest="" if failed else fast.digest,
+            status=failed.status if failed else None,
+            reason=failed.reason if failed else "",
+            static=self._complete(fast.static, list(plans.values())),
+            log=(failed or fast).log,
+            seconds=max(build.seconds for build in builds),
+            check_artifact=builds[1].artifact if self.checked and not failed else "",
         )
 
     def _resolve(self, candidate: Candidate) -> dict[str, ResolvedPlan]:
         signature = self.problem.signature
         return {case.id: resolve(candidate, case.sizes, self.facts, signature) for case in self.cases}
 
-    def _request(self, candidate: Candidate, mode: str) -> BuildRequest:
+    def _build_request(self, candidate: Candidate) -> BuildRequest:
         return BuildRequest(
             source=candidate.template.source,
             macros=macros(candidate, self.facts),
             options=compiler_options(candidate),
             kernels=candidate.template.kernels,
             arch=self.facts.arch,
-            mode=mode,
         )
 
-    async def _build(self, request: BuildRequest) -> BuildResult:
-        compiler = await self._idle.get()
-        start = monotonic()
-        try:
-            async with self._compiling():
-                reply = await compiler.ask(Request(0, build=request), self.timeouts.compile_s)
-        except StepTimeout:
-            reason = f"the compiler did not end within {self.timeouts.compile_s:g} s"
-            return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
-        except WorkerDied as error:
-            reason = f"the compiler died: {error}"
-            return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
-        finally:
-            self._idle.put_nowait(compiler)
-        if reply.built is None:
-            raise HarnessError("the compile worker gave no result")
-        return reply.built
-
-    def _compiling(self) -> contextlib.AbstractAsyncContextManager[None]:
-        """On the cpu device compilers would disturb the clock: they wait while a candidate is timed."""
-        return self._on_device.shared() if self.device == "cpu" else contextlib.nullcontext()
-
-    def _complete(self, static: StaticMetrics | None, plans: dict[str, ResolvedPlan]) -> StaticMetrics | None:
+    def _complete(self, static: StaticMetrics | None, plans: Sequence[ResolvedPlan]) -> StaticMetrics | None:
         """Occupancy, for the launches of the largest case that uses the kernel."""
         if static is None or self.facts.kind != "cuda":
             return static
-        launches = [launch for case in self.cases for launch in plans[case.id].launches]
+        launches = [launch for plan in plans for launch in plan.launches]
         threads = {launch.kernel: prod(launch.block) for launch in launches}
         shared = {launch.kernel: launch.dynamic_shared_bytes for launch in launches}
         return with_occupancy(static, threads, shared, self.facts)
@@ -198,24 +215,38 @@ class LocalHarness:
     # -- benchmark ------------------------------------------------------------------------------------
 
     async def benchmark(self, candidate: Candidate, compiled: CompileResult) -> Outcome:
-        """The checked run where there is one, then every case checked and timed; the device is exclusive."""
-        start = monotonic()
-        plans = self._plans.pop(candidate.id, None) or self._resolve(candidate)
-        check = self._checks.pop(candidate.id, "")
-        try:
-            async with self._on_device.alone(), device_lock(self.facts.uuid):
-                waited = monotonic() - start
-                if check:
-                    found = await self._run(self._run_request(check, self.cases[:1], plans, check_only=True))
-                    if found.status is not Status.MEASURED:
-                        return self._outcome(found, compiled, monotonic() - start - waited)
-                result = await self._run(self._run_request(compiled.artifact, self.cases, plans))
-        finally:
-            self._forget(check, compiled.artifact)
-        return self._believe(self._outcome(result, compiled, monotonic() - start - waited))
+        """The checked run where there is one, then every case checked and timed; the device is exclusive.
+
+        Raises HarnessError also when the binary is not kept any more: compile again.
+        """
+        if compiled.artifact not in self._artifacts:
+            raise HarnessError(f"{candidate.id} has no binary (any more): compile it first")
+        plans = self._resolve(candidate)
+        async with self._on_device, device_lock(self.facts.uuid, waiting=self.notify):
+            start = monotonic()
+            notes: tuple[str, ...] = ()
+            check_seconds = 0.0
+            if compiled.check_artifact:
+                check = self._run_request(compiled.check_artifact, self.cases[:1], plans, check_only=True)
+                found = await self._run(check)
+                if found.status is not Status.MEASURED:
+                    return self._outcome(found, compiled, monotonic() - start)
+                notes, check_seconds = found.findings, found.check_seconds
+            result = await self._run(self._run_request(compiled.artifact, self.cases, plans))
+            result = replace(
+                result,
+                findings=tuple(dict.fromkeys(notes + result.findings)),
+                check_seconds=result.check_seconds + check_seconds,
+            )
+        return self._believe(self._outcome(result, compiled, monotonic() - start))
 
     def _run_request(
-        self, artifact: str, cases: list[Case], plans: dict[str, ResolvedPlan], *, check_only: bool = False
+        self,
+        artifact: str,
+        cases: Sequence[Case],
+        plans: dict[str, ResolvedPlan],
+        *,
+        check_only: bool = False,
     ) -> RunRequest:
         return RunRequest(
             artifact=artifact,
@@ -226,25 +257,35 @@ class LocalHarness:
         )
 
     async def _run(self, request: RunRequest) -> RunResult:
+        """One request to the device worker; a fault of the harness's own gets one more try, with a new worker."""
         limit = (len(request.cases) + 1) * self.timeouts.run_s + self.timeouts.grace_s
+        try:
+            return await self._ask_device(request, limit)
+        except HarnessError as error:
+            self.notify(f"the device worker is started anew: {error}")
+            await self._worker.kill()
+        return await self._ask_device(request, limit)
+
+    async def _ask_device(self, request: RunRequest, limit: float) -> RunResult:
         try:
             reply = await self._worker.ask(Request(0, run=request), limit)
         except StepTimeout:
             return RunResult(Status.TIMED_OUT, f"the device worker did not answer within {limit:g} s")
         except WorkerDied as error:
             return RunResult(Status.CRASHED, str(error))
-        if reply.ran is None:
-            raise HarnessError("the device worker gave no result")
+        if reply.ran is None or (reply.ran.status is Status.MEASURED and not _complete(reply.ran, request)):
+            raise HarnessError("the device worker gave no result for some case")
         return reply.ran
 
     def _outcome(self, result: RunResult, compiled: CompileResult, seconds: float) -> Outcome:
         timings = {timing.case: timing for timing in result.timings}
+        measured = result.status is Status.MEASURED
         known = result.check_seconds + result.time_seconds
         return Outcome(
             status=result.status,
             reason=result.reason,
             static=compiled.static,
-            cases=tuple(timings[case] for case in self._order if case in timings),
+            cases=tuple(timings[case] for case in self._order) if measured else (),
             artifact_digest=compiled.digest,
             seconds={
                 "compile": compiled.seconds,
@@ -257,10 +298,8 @@ class LocalHarness:
 
     def _believe(self, outcome: Outcome) -> Outcome:
         """Quarantine times that the device cannot have."""
-        if outcome.status is not Status.MEASURED:
-            return outcome
         times = outcome.times_ms()
-        for case in self.cases:
+        for case in self.cases if outcome.status is Status.MEASURED else ():
             floor = self.believed_floor_ms(case)
             if times[case.id] < TOO_FAST * floor:
                 reason = f"case {case.id}: {times[case.id]:.4g} ms, the device needs at least {floor:.4g} ms"
@@ -268,7 +307,7 @@ class LocalHarness:
         return outcome
 
     def floor_ms(self, case: Case) -> float:
-        """Time that the case's bytes and operations need at the measured ceilings; 0 unknown."""
+        """Time that the case's bytes and operations need at the device's ceilings; 0 unknown."""
         return self.ceilings.floor_ms(*self.problem.work(case))
 
     def believed_floor_ms(self, case: Case) -> float:
@@ -277,52 +316,40 @@ class LocalHarness:
         from_memory = moved if moved > 2 * self.facts.l2_bytes else 0
         return self.ceilings.floor_ms(from_memory, flops if self.problem.spec.rules.no_tensor_cores else 0)
 
-    def _forget(self, *artifacts: str) -> None:
-        """Remove binaries that no waiting candidate shares."""
-        for artifact in filter(None, artifacts):
-            self._uses[artifact] -= 1
-            if self._uses[artifact] <= 0:
-                del self._uses[artifact]
-                Path(artifact).unlink(missing_ok=True)
-
     # -- the rest -------------------------------------------------------------------------------------
 
     async def profile(self, candidate: Candidate, case: str) -> ProfileResult:  # noqa: ARG002 - the protocol's
-        """Hardware counters are not read yet; static metrics and the physical floor are what there is."""
-        return ProfileResult("not_available", f"hardware counters of {self.device} are not read yet")
+        """Hardware counters are not read; static metrics and the physical floor are what there is."""
+        return ProfileResult("not_available", f"hardware counters of {self.device} are not read")
 
     async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:  # noqa: ARG002 - the protocol's
         """No leaderboard is attached."""
         return SubmitResult("no_board", "no leaderboard is attached")
 
-    def _child(self, role: str, name: str) -> Child:
-        child = Child(
-            WorkerSetup(
-                role=role,
-                device=self.device,
-                scratch=str(self._scratch / name),
-                artifacts=str(self._scratch / "artifacts"),
-                problem=str(self.problem.folder) if role == "device" else "",
-                seed=self._seed,
-                slow_cases=self._slow_cases,
-                readable=_readable(self.problem.folder),
-            )
-        )
-        self._children.append(child)
-        return child
+
+def _refusal(source: str) -> str:
+    """Why a source is not even compiled; empty when nothing is wrong."""
+    try:
+        size = len(source.encode())
+    except UnicodeEncodeError:
+        return "the source is no valid Unicode text"
+    if size > MAX_SOURCE_BYTES:
+        return f"the source has {size} bytes, {MAX_SOURCE_BYTES} are allowed"
+    if found := _CONTROL.search(source):
+        line = source.count("\n", 0, found.start()) + 1
+        return f"line {line}: the source holds the control character {found[0]!r}"
+    return ""
 
 
-def _readable(folder: Path) -> tuple[str, ...]:
-    """What children read besides the system's folders: Python, the packages, the problem."""
-    paths = [sys.prefix, sys.base_prefix, *sys.path, str(folder)]
-    return tuple(dict.fromkeys(str(Path(path).resolve()) for path in paths if path and Path(path).exists()))
+def _complete(result: RunResult, request: RunRequest) -> bool:
+    """Whether every case has its timing."""
+    wanted = () if request.check_only else request.cases
+    return {timing.case for timing in result.timings} == {case.case for case in wanted}
 
 
-def _make_scratch() -> Path:
-    """A private folder for one harness; those of processes that no longer live are removed."""
-    root = Path(tempfile.gettempdir())
-    for left in root.glob("kernelwright-*-*"):
-        number = left.name.split("-")[1]
-        if number.isdecimal() and not Path(f"/proc/{number}").exists():
-            shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"kernelwright-{os.getpid()}-"))
+def _memory_share(role: Role, compile_workers: int) -> int:
+    """Bytes that a child may take: the device worker most of the machine's, compile workers half of it together."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if role == "compile":
+        return max(2 << 30, min(8 << 30, total // (2 * compile_workers)))
+    return max(4 << 30, total * 3 // 4)

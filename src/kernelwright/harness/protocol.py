@@ -10,7 +10,10 @@ from kernelwright.core.outcome import Outcome, StaticMetrics, Status
 
 @dataclass(frozen=True)
 class CompileResult:
-    """``status`` is ``None`` when the candidate compiled; else why not, with a reason to act on."""
+    """``status`` is ``None`` when the candidate compiled; else why not, with a reason to act on.
+
+    ``check_artifact`` is the build of the checked mode, where the device has one.
+    """
 
     candidate: str
     artifact: str = ""
@@ -20,6 +23,7 @@ class CompileResult:
     static: StaticMetrics | None = None
     log: str = ""
     seconds: float = 0.0
+    check_artifact: str = ""
 
     def as_outcome(self) -> Outcome:
         """The outcome of a candidate that ended at compiling."""

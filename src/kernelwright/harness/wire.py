@@ -1,6 +1,6 @@
 """What parent and children say to each other: one JSON object a line, bounded, validated on arrival."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -30,24 +30,10 @@ class Ceilings:
 
 
 @dataclass(frozen=True)
-class WorkerSetup:
-    """What a child is started with, as JSON on its command line."""
-
-    role: str
-    device: str
-    scratch: str
-    artifacts: str
-    problem: str = ""
-    seed: int = 0
-    slow_cases: bool = False
-    readable: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Hello:
     """First message of a child: it is ready, behind these layers of the sandbox."""
 
-    sandbox: SandboxReport
+    sandbox: SandboxReport = field(default_factory=SandboxReport)
     toolchain: str = ""
     facts: DeviceFacts | None = None
     ceilings: Ceilings = Ceilings()
@@ -75,7 +61,6 @@ class Reply:
     broken: bool = False
 
 
-SETUP: Final = TypeAdapter(WorkerSetup)
 REQUEST: Final = TypeAdapter(Request)
 REPLY: Final = TypeAdapter(Reply)
 

@@ -1,26 +1,37 @@
 """Compiles; needs no device."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from kernelwright.core.errors import HarnessError
+from kernelwright.devices.base import BuildResult
 from kernelwright.harness.sandbox import SandboxReport
-from kernelwright.harness.wire import Hello, Reply, Request, WorkerSetup
-from kernelwright.harness.worker.devices import make_compiler
+from kernelwright.harness.setup import WorkerSetup
+from kernelwright.harness.wire import Hello, Reply, Request
+from kernelwright.harness.worker.devices import load_maker
 
 
 class CompileService:
-    """Builds candidates into the artifacts folder."""
+    """Builds candidates in its scratch; a finished binary appears in the artifacts folder at once and whole."""
 
     def __init__(self, setup: WorkerSetup) -> None:
         self._artifacts = Path(setup.artifacts)
-        self._compiler, self._toolchain = make_compiler(setup.device, self._artifacts / "cache")
+        self._scratch = Path(setup.scratch)
+        self._compiler, self._toolchain = load_maker(setup).compiler(setup)
 
-    def greet(self) -> Hello:
+    def greet(self, report: SandboxReport) -> Hello:
         """Names the toolchain."""
-        return Hello(SandboxReport(), self._toolchain)
+        return Hello(report, self._toolchain)
 
     def answer(self, request: Request) -> Reply:
         """Compile one candidate."""
         if request.build is None:
             raise HarnessError("a compile worker was asked to run something")
-        return Reply(request.id, built=self._compiler.build(request.build, self._artifacts))
+        built = self._compiler.build(request.build, self._scratch)
+        return Reply(request.id, built=self._publish(built) if built.artifact else built)
+
+    def _publish(self, built: BuildResult) -> BuildResult:
+        """Move by rename: the device worker may be reading an equal binary of another candidate right now."""
+        source = Path(built.artifact)
+        source.chmod(0o644)
+        return replace(built, artifact=str(source.replace(self._artifacts / source.name)))

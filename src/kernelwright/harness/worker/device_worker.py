@@ -1,11 +1,10 @@
 """Owns one device: checks and times."""
 
-from pathlib import Path
-
 from kernelwright.core.errors import HarnessError
 from kernelwright.harness.sandbox import SandboxReport
-from kernelwright.harness.wire import Hello, Reply, Request, WorkerSetup
-from kernelwright.harness.worker.devices import make_runner
+from kernelwright.harness.setup import WorkerSetup
+from kernelwright.harness.wire import Hello, Reply, Request
+from kernelwright.harness.worker.devices import load_maker
 from kernelwright.problems.loader import load_problem
 from kernelwright.problems.source import ProblemSource
 
@@ -15,12 +14,11 @@ class DeviceService:
 
     def __init__(self, setup: WorkerSetup) -> None:
         self._source = ProblemSource(load_problem(setup.problem), setup.seed, setup.slow_cases)
-        cache = Path(setup.artifacts) / "cache"
-        self._runner, self._ceilings = make_runner(setup.device, Path(setup.scratch), cache)
+        self._runner, self._ceilings = load_maker(setup).runner(setup)
 
-    def greet(self) -> Hello:
+    def greet(self, report: SandboxReport) -> Hello:
         """Names the device and what it can do."""
-        return Hello(SandboxReport(), self._runner.facts.toolchain, self._runner.facts, self._ceilings)
+        return Hello(report, self._runner.facts.toolchain, self._runner.facts, self._ceilings)
 
     def answer(self, request: Request) -> Reply:
         """Check and time one candidate. After a lost context this child is done."""

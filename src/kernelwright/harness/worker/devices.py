@@ -1,36 +1,83 @@
 """Which compiler and runner belong to a device's name."""
 
+import importlib
 from pathlib import Path
+from typing import Protocol
 
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.devices.base import Compiler, Runner
+from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.wire import Ceilings
 
 
-def make_compiler(device: str, cache: Path) -> tuple[Compiler, str]:
-    """Compiler of a device, warmed up, and the toolchain's name and version. Raises MissingError."""
-    if device == "cpu":
-        from kernelwright.devices.cpu import CpuCompiler, check_toolchain
+class Maker(Protocol):
+    """Makes what a child works with. Each raises MissingError for what has to be installed first."""
 
-        return CpuCompiler(cache=cache), str(check_toolchain())
-    from kernelwright.devices.cuda import CudaCompiler
+    def prepare(self, setup: WorkerSetup) -> None:
+        """Build what is trusted and shared into ``setup.cache``; runs before any child, outside the sandbox."""
+        ...
 
-    compiler = CudaCompiler(cache_dir=cache)
-    compiler.warm_up()
-    return compiler, compiler.toolchain
+    def compiler(self, setup: WorkerSetup) -> tuple[Compiler, str]:
+        """Compiler, warmed up, and the toolchain's name and version."""
+        ...
+
+    def runner(self, setup: WorkerSetup) -> tuple[Runner, Ceilings]:
+        """Runner, and what the device can do at best."""
+        ...
 
 
-def make_runner(device: str, scratch: Path, cache: Path) -> tuple[Runner, Ceilings]:
-    """Runner of a device, and what the device can do at best. Raises MissingError."""
-    if device == "cpu":
-        from kernelwright.devices.cpu import CpuRunner
+class DeviceMaker:
+    """The devices of this project: ``cpu`` and ``cuda:N``."""
 
-        return CpuRunner(scratch, cache=cache), Ceilings()
-    kind, _, number = device.partition(":")
-    if kind != "cuda":
-        raise UserError(f"unknown device {device!r}: use cpu or cuda:N")
-    from kernelwright.devices.cuda import CudaRunner
-    from kernelwright.devices.cuda.ceilings import measure_ceilings
+    def prepare(self, setup: WorkerSetup) -> None:
+        """The cpu device's own sources take long to compile: once a machine, not once a start."""
+        if setup.device == "cpu":
+            from kernelwright.devices.cpu.toolchain import MODE_FLAGS, Toolchain
 
-    runner = CudaRunner(int(number), cache_dir=cache)
-    return runner, Ceilings(*measure_ceilings(runner.gpu))
+            toolchain = Toolchain("g++", Path(setup.cache))
+            for mode in MODE_FLAGS:
+                toolchain.runner(mode)
+                for fast_math in (False, True):
+                    toolchain.prelude(mode, fast_math=fast_math)
+
+    def compiler(self, setup: WorkerSetup) -> tuple[Compiler, str]:
+        """g++ or NVRTC."""
+        if setup.device == "cpu":
+            from kernelwright.devices.cpu import CpuCompiler, check_toolchain
+
+            return CpuCompiler(cache=Path(setup.cache)), check_toolchain()
+        from kernelwright.devices.cuda import CudaCompiler
+
+        compiler = CudaCompiler(cache_dir=Path(setup.scratch))
+        compiler.warm_up()
+        return compiler, compiler.toolchain
+
+    def runner(self, setup: WorkerSetup) -> tuple[Runner, Ceilings]:
+        """The CPU, or a GPU with its ceilings measured."""
+        if setup.device == "cpu":
+            from kernelwright.devices.cpu import CpuRunner
+
+            return CpuRunner(Path(setup.scratch), cache=Path(setup.cache)), Ceilings()
+        kind, _, number = setup.device.partition(":")
+        if kind != "cuda" or not number.isdecimal():
+            raise UserError(f"unknown device {setup.device!r}: use cpu or cuda:N")
+        from kernelwright.devices.cuda import CudaRunner
+        from kernelwright.devices.cuda.ceilings import measure_ceilings
+
+        runner = CudaRunner(int(number), cache_dir=Path(setup.scratch))
+        return runner, Ceilings(*measure_ceilings(runner.gpu))
+
+
+def load_maker(setup: WorkerSetup) -> Maker:
+    """The class that the setup names, made."""
+    module, _, name = setup.maker.partition(":")
+    try:
+        maker: Maker = getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError) as error:
+        raise HarnessError(f"{setup.maker} cannot be used: {error}") from None
+    return maker
+
+
+def prepare(setup: WorkerSetup) -> None:
+    """Build what all children share."""
+    load_maker(setup).prepare(setup)

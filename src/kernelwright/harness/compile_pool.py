@@ -1,0 +1,54 @@
+"""Compile workers: any number of requests, a bounded number of children."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from time import monotonic
+from typing import Final
+
+from kernelwright.core.errors import HarnessError
+from kernelwright.core.launch import BuildRequest
+from kernelwright.core.outcome import Status
+from kernelwright.devices.base import BuildResult
+from kernelwright.harness.child import Child, ChildDied, StepTimeout
+from kernelwright.harness.scratch import Artifacts
+from kernelwright.harness.wire import Request
+
+_OUT_OF_MEMORY: Final = ("bad_alloc", "out of memory", "Cannot allocate memory", "virtual memory exhausted")
+
+
+class CompilePool:
+    """Gives each request to a child that is free, in the order they came."""
+
+    def __init__(self, children: Sequence[Child], artifacts: Artifacts, timeout_s: float) -> None:
+        self._artifacts = artifacts
+        self._timeout_s = timeout_s
+        self._idle: asyncio.Queue[Child] = asyncio.Queue()
+        for child in children:
+            self._idle.put_nowait(child)
+
+    async def build(self, request: BuildRequest) -> BuildResult:
+        """Build; a compiler that hangs, dies or runs out of memory is the source's fault."""
+        child = await self._idle.get()
+        start = monotonic()
+        try:
+            reply = await child.ask(Request(0, build=request), self._timeout_s)
+        except StepTimeout:
+            reason = f"the compiler did not end within {self._timeout_s:g} s"
+            return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
+        except ChildDied as error:
+            reason = _cause_of_death(error)
+            return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
+        finally:
+            self._idle.put_nowait(child)
+        if reply.built is None:
+            raise HarnessError("the compile worker gave no result")
+        if reply.built.status is None:
+            self._artifacts.accept(reply.built)
+        return reply.built
+
+
+def _cause_of_death(error: ChildDied) -> str:
+    if error.signal == signal.SIGKILL or any(text in error.last for text in _OUT_OF_MEMORY):
+        return "the compiler ran out of memory: the source unrolls or instantiates too much"
+    return f"the compiler crashed: {error}"

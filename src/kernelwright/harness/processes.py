@@ -1,0 +1,89 @@
+"""Starting and ending processes: what a child may import and see of the environment, and how it ends for sure."""
+
+import contextlib
+import importlib.util
+import os
+import signal
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+_KEPT: Final = (
+    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
+)  # fmt: skip
+_PACKAGES: Final = (
+    "kernelwright", "numpy", "scipy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
+    "typing_inspection", "array_api_compat", "cuda", "cupy", "nvidia", "threadpoolctl",
+)  # fmt: skip
+_ROUNDS: Final = 20
+
+
+def scrubbed_environment(scratch: str, roots: Iterable[str], outer: Mapping[str, str]) -> dict[str, str]:
+    """Nothing of the user's environment but what the toolchain needs: no keys, no home."""
+    return {
+        **{name: outer[name] for name in _KEPT if name in outer},
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "CUPY_CACHE_DIR": f"{scratch}/cupy",
+        "CUDA_CACHE_DISABLE": "1",
+        "OPENBLAS_NUM_THREADS": "2",
+        "PYTHONPATH": os.pathsep.join(roots),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def import_roots(*more: str) -> tuple[str, ...]:
+    """Folders from which a child imports the packages it needs (and the top-level packages ``more``).
+
+    The interpreter's own site folders are among them where the packages lie there; the working directory and
+    whatever else is on the parent's path are not.
+    """
+    roots: dict[str, None] = {}
+    for name in (*_PACKAGES, *more):
+        spec = importlib.util.find_spec(name)
+        places = [] if spec is None else list(spec.submodule_search_locations or [spec.origin or ""])
+        roots.update((str(Path(place).resolve().parent), None) for place in places if place)
+    return tuple(roots)
+
+
+def readable_folders(roots: Iterable[str], *more: Path) -> tuple[str, ...]:
+    """What a child reads besides the system's folders: the interpreter, its packages, ``more``."""
+    paths = [sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), *roots, *map(str, more)]
+    return tuple(dict.fromkeys(str(Path(path).resolve()) for path in paths if Path(path).exists()))
+
+
+def kill_tree(root: int) -> None:
+    """SIGKILL a process and everything below it, also what leads a session of its own (compilers, runners).
+
+    Everything found is stopped first, so that nothing new appears while the rest is looked for.
+    """
+    tree: set[int] = set()
+    found = {root}
+    for _ in range(_ROUNDS):
+        fresh = found - tree
+        if not fresh:
+            break
+        _signal(fresh, signal.SIGSTOP)
+        tree |= fresh
+        found = _children_of(tree)
+    _signal(tree, signal.SIGKILL)
+
+
+def _signal(processes: Iterable[int], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, number)
+
+
+def _children_of(parents: set[int]) -> set[int]:
+    """Direct children, from ``/proc/*/stat``: number, name in brackets, state, parent."""
+    children = set()
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                text = (Path(entry.path) / "stat").read_text(errors="replace")
+                if int(text.rpartition(")")[2].split()[1]) in parents:
+                    children.add(int(entry.name))
+    return children

@@ -1,0 +1,116 @@
+"""Confines a child before it imports or touches anything of a candidate. Standard library only.
+
+The child does everything to itself in :func:`lock_down`, without a helper program or privileges, and while it
+has a single thread: landlock, seccomp and capabilities belong to threads, later ones inherit them. A layer that
+this machine cannot give is reported with the reason; the others still hold.
+
+Sources: Linux ``landlock(7)``, ``seccomp(2)``, ``capabilities(7)``, ``prctl(2)``, ``setrlimit(2)``.
+"""
+
+import ctypes
+import resource
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kernelwright.harness.sandbox.landlock import landlock_version, restrict_files
+from kernelwright.harness.sandbox.privileges import die_with, drop_capabilities, drop_user
+from kernelwright.harness.sandbox.seccomp import filter_calls
+
+PROCESSES: Final = 1024
+"""Processes and threads of the dropped user; counted over the whole machine, so it is no tight limit."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of the sandbox: whether it holds, and what it does or why it could not be had."""
+
+    name: str
+    holds: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class SandboxReport:
+    """What holds in a child."""
+
+    layers: tuple[Layer, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the layers that do not hold."""
+        return tuple(layer.name for layer in self.layers if not layer.holds)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Resource limits of a child and, each for itself, of the processes that it starts.
+
+    Never the address space: CUDA reserves hundreds of gigabytes of it. No CPU time: children are persistent,
+    the parent bounds every step by wall clock.
+    """
+
+    data_bytes: int = 8 << 30
+    file_bytes: int = 2 << 30
+    open_files: int = 1024
+
+
+def lock_down(
+    *, parent: int, writable: Sequence[Path], readable: Sequence[Path], gpu: bool, limits: Limits
+) -> SandboxReport:
+    """Confine this process and everything it starts; cannot be undone. Ends with process ``parent``.
+
+    ``writable`` are the private folders; ``readable`` what is needed besides the system's own folders; ``gpu``
+    opens NVIDIA's device files.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    threads = sum(1 for _ in Path("/proc/self/task").iterdir())
+    user = _try("user", lambda: drop_user(libc, writable, readable))
+    layers = [
+        Layer("single thread", threads == 1, f"{threads} at the time of locking"),
+        user,
+        _try("capabilities", lambda: drop_capabilities(libc)),
+        _try("limits", lambda: _set_limits(limits, processes=user.holds)),
+        # After the change of user, which clears it.
+        _try("ends with parent", lambda: die_with(libc, parent)),
+        _try("landlock", lambda: restrict_files(libc, writable, readable, gpu=gpu)),
+        _signals(libc, user),
+        _try("seccomp", lambda: filter_calls(libc)),
+    ]
+    return SandboxReport(tuple(layers))
+
+
+def _try(name: str, step: Callable[[], str]) -> Layer:
+    try:
+        return Layer(name, holds=True, detail=step())
+    except (OSError, ValueError) as error:
+        return Layer(name, holds=False, detail=str(error))
+
+
+def _signals(libc: ctypes.CDLL, user: Layer) -> Layer:
+    """Who keeps the child from signalling others: landlock since version 6, or another user id."""
+    version = landlock_version(libc)
+    if version >= 6:
+        return Layer("signals", holds=True, detail="only to processes of the sandbox")
+    if user.holds:
+        return Layer("signals", holds=True, detail="only to processes of its own user")
+    return Layer("signals", holds=False, detail=f"needs landlock version 6, the kernel has {max(version, 0)}")
+
+
+def _set_limits(limits: Limits, *, processes: bool) -> str:
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_DATA: limits.data_bytes,
+    }
+    if processes:
+        wanted[resource.RLIMIT_NPROC] = PROCESSES
+    for kind, value in wanted.items():
+        _, hard = resource.getrlimit(kind)
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)  # noqa: PLW2901 - the same limit
+        resource.setrlimit(kind, (value, value))
+    return (
+        f"{limits.data_bytes >> 20} MiB of memory, files up to {limits.file_bytes >> 20} MiB, no core dumps"
+    )
