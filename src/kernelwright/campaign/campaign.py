@@ -7,6 +7,7 @@ in the memory, and for an old one when a campaign is resumed.
 import asyncio
 import json
 from dataclasses import asdict, dataclass, field
+from typing import Final
 
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.events import Listener, Progress
@@ -23,11 +24,17 @@ from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.resolve import resolve
 from kernelwright.generation.base import Proposal, Proposer
+from kernelwright.generation.dispatch import dispatch, divide
 from kernelwright.harness.protocol import CompileResult, Harness
 from kernelwright.memory.records import Experiment, Milestone, TemplateRecord
 from kernelwright.memory.store import Memory
 from kernelwright.optimiser import make_optimiser
 from kernelwright.problems.loader import Problem
+
+DISPATCH_EVERY: Final = 20
+"""Experiments between two looks at whether putting specialists together would pay."""
+DISPATCH_GAIN: Final = 0.99
+"""It pays when the expected cost is below this share of the incumbent's."""
 
 
 class BaselineFailed(UserError):  # noqa: N818 - reads as what happened
@@ -200,6 +207,28 @@ class Campaign:
                 Milestone(self.id, number, progress.seconds, strategy, progress.ratio or 1.0)
             )
             self.listener.leads(work.candidate, progress)
+        if self.policy.finished % DISPATCH_EVERY == 0:
+            async with self._asking:
+                self._propose_dispatch()
+
+    def _propose_dispatch(self) -> None:
+        """Put the specialists together when that should beat the incumbent."""
+        leader = self.standing.incumbent
+        if leader is None:
+            return
+        cases = self.problem.cases(slow=self.settings.slow_cases)
+        expression, work = self.problem.size_of(cases)
+        times = self.standing.specialists()
+        division = divide(work, times)
+        expected = {case: times[name][case] for name, group in division for case in group}
+        ordered = {case.id: expected[case.id] for case in cases}
+        if len(division) < 2 or self.objective.cost(ordered) > DISPATCH_GAIN * self.objective.cost(
+            leader.times
+        ):
+            return
+        proposal = dispatch(self.candidates, work, expression, division)
+        if proposal is not None:
+            self.policy.add(proposal)
 
     def _record(self, work: Work, outcome: Outcome) -> int:
         measured = outcome.status is Status.MEASURED

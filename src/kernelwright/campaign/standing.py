@@ -3,6 +3,7 @@
 from bisect import insort
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from heapq import nsmallest
 
 from kernelwright.core.objective import Objective
 
@@ -45,6 +46,14 @@ class Standing:
         changed = leader != self.incumbent
         self.incumbent = leader
         return changed
+
+    def specialists(self, most: int = 3) -> dict[str, Mapping[str, float]]:
+        """Times of the candidates that are among the best on any case, or overall."""
+        found = {entry.candidate: entry.times for entry in self._ranking[:most]}
+        for case in self.best_known:
+            for entry in nsmallest(most, self._ranking, key=lambda e: e.times[case]):
+                found[entry.candidate] = entry.times
+        return found
 
     def eligible(self, times: Mapping[str, float]) -> bool:
         """Whether no case is sacrificed, against the best known so far."""

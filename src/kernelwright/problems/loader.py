@@ -4,7 +4,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -82,6 +82,15 @@ class Problem:
     def work(self, case: Case) -> tuple[int, int]:
         """Bytes to move and floating point operations of a case, for the roofline."""
         return evaluate(self.spec.work.bytes, case.sizes), evaluate(self.spec.work.flops, case.sizes)
+
+    def size_of(self, cases: Sequence[Case]) -> tuple[str, dict[str, int]]:
+        """What tells a small case from a large one: an expression over sizes, and its value by case.
+
+        Floating point operations where the problem has any, else bytes.
+        """
+        work = self.spec.work
+        text = work.flops if any(evaluate(work.flops, case.sizes) for case in cases) else work.bytes
+        return text, {case.id: evaluate(text, case.sizes) for case in cases}
 
     def make_inputs(self, case: Case, set_index: int, seed: int) -> dict[str, Array]:
         """Input set ``set_index`` of a case: equal arguments give equal arrays, any other gives unrelated ones.
