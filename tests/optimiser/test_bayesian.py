@@ -58,21 +58,6 @@ def test_it_finds_the_optimum_of_a_smooth_space(failing: bool) -> None:
         assert min(time_of(c) for c in asked) < 1.05
 
 
-def test_it_learns_where_configurations_fail() -> None:
-    """Faster means nearer to failure: without a model of it every other ask would fail."""
-    optimiser = make_optimiser(make_space(), 0)
-    failed = []
-    for _ in range(50):
-        (suggestion,) = optimiser.ask()
-        c = suggestion.configuration
-        threads = float(c["bx"]) * float(c["by"])
-        failed.append(threads > 256)
-        value = None if failed[-1] else 1000 / threads + float(c["tile"])
-        status = Status.LAUNCH_FAILED if failed[-1] else Status.MEASURED
-        optimiser.tell(c, Observation(value, status))
-    assert sum(failed[15:]) < 10
-
-
 def test_equal_seeds_and_tells_give_equal_asks() -> None:
     assert search(make_space(), 7, 25, failing=True) == search(make_space(), 7, 25, failing=True)
     assert search(make_space(), 7, 8) != search(make_space(), 8, 8)

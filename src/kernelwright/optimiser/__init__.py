@@ -1,12 +1,18 @@
 """Tuning numbers: ask and tell over the valid configurations of a template."""
 
+from collections.abc import Sequence
+
 from kernelwright.core.space import SearchSpace
 from kernelwright.optimiser.base import Optimiser
 from kernelwright.optimiser.bayesian import BayesianOptimiser
+from kernelwright.optimiser.related import RelatedResult
 
-__all__ = ["make_optimiser"]
+__all__ = ["RelatedResult", "make_optimiser"]
 
 
-def make_optimiser(space: SearchSpace, seed: int) -> Optimiser:
-    """The project's optimiser. Raises PlanError when the space is empty."""
-    return BayesianOptimiser(space, seed)
+def make_optimiser(space: SearchSpace, seed: int, related: Sequence[RelatedResult] = ()) -> Optimiser:
+    """The project's optimiser; ``related`` results of other templates or devices are its warm start.
+
+    Raises PlanError when the space is empty.
+    """
+    return BayesianOptimiser(space, seed, related)

@@ -11,7 +11,7 @@ _TAIL = -6.0
 
 
 def log_expected_improvement(
-    mean: npt.NDArray[Any], deviation: npt.NDArray[Any], best: float
+    mean: npt.NDArray[Any], deviation: npt.NDArray[Any], best: npt.NDArray[Any] | float
 ) -> npt.NDArray[Any]:
     """``log E[max(0, best - f)]`` for normal beliefs [m] (Ament et al. 2023, with an asymptotic tail)."""
     u = (best - mean) / deviation

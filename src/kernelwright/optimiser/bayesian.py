@@ -1,5 +1,6 @@
 """Bayesian optimisation over the valid configurations of a template (docs/optimiser.md says what and why)."""
 
+from collections.abc import Sequence
 from math import ceil
 
 import numpy as np
@@ -14,8 +15,9 @@ from kernelwright.optimiser.analysis import analyse
 from kernelwright.optimiser.base import Analysis, Observation, Suggestion
 from kernelwright.optimiser.candidates import all_or_sample, around
 from kernelwright.optimiser.design import space_filling
-from kernelwright.optimiser.features import make_features
+from kernelwright.optimiser.features import Points, make_features
 from kernelwright.optimiser.history import History
+from kernelwright.optimiser.related import RelatedResult, make_trend
 from kernelwright.optimiser.surrogate import FeasibilityModel, SpeedModel
 
 FIRST = 8
@@ -23,6 +25,7 @@ LEAST_KNOWN = 3
 REFIT_GROWTH = 1.1
 CENTRES = 5
 CLIMBS = 8
+GOOD_SHARE = 0.01
 UNKNOWN_GAIN = 0.3
 """Gain in log time that is expected of a template before its surrogate can say anything."""
 
@@ -32,14 +35,15 @@ Scores = npt.NDArray[np.float64]
 class BayesianOptimiser:
     """Ask and tell (see :class:`~kernelwright.optimiser.base.Optimiser`)."""
 
-    def __init__(self, space: SearchSpace, seed: int) -> None:
+    def __init__(self, space: SearchSpace, seed: int, related: Sequence[RelatedResult] = ()) -> None:
         self.space = space
         self._rng = np.random.default_rng(seed)
         self._history = History()
         self._candidates = all_or_sample(space, self._rng)
         self._features = make_features(space, self._candidates.rows)
-        first = space_filling(self._features, self._candidates.rows, FIRST, self._rng)
-        self._first = [self._candidates.rows[i] for i in first]
+        self._points = self._features.points(self._candidates.rows)
+        self._trend = make_trend(self._features, related)
+        self._first = self._start()
         self._speed: SpeedModel | None = None
         self._feasibility: FeasibilityModel | None = None
         self._fitted_to = 0
@@ -100,6 +104,17 @@ class BayesianOptimiser:
             raise PlanError(f"not a configuration of this space: {violated}", "optimiser")
         return self.space.row_of(configuration)
 
+    def _start(self) -> list[Rows]:
+        """What is asked first: good by the trend, if there is one, and spread over the space."""
+        rows = self._candidates.rows
+        if self._trend is None:
+            return [rows[i] for i in space_filling(self._features, rows, FIRST, self._rng)]
+        predicted = self._trend.at(self._points)
+        good = rows[predicted <= np.quantile(predicted, GOOD_SHARE)]
+        best = [rows[int(np.argmin(predicted))]]
+        best += [good[i] for i in space_filling(self._features, good, FIRST // 2, self._rng)]
+        return best + [rows[i] for i in space_filling(self._features, rows, FIRST // 4, self._rng)]
+
     def _next(self) -> tuple[Rows, float, str]:
         while self._first:
             row = self._first.pop(0)
@@ -130,6 +145,7 @@ class BayesianOptimiser:
         mask = self._candidates.open(self._history.rows.keys())
         if not mask.any():
             self._candidates = all_or_sample(self.space, self._rng)
+            self._points = self._features.points(self._candidates.rows)
             self._speed, self._fitted_to = None, 0
             self._update()
             mask = self._candidates.open(self._history.rows.keys())
@@ -181,19 +197,17 @@ class BayesianOptimiser:
             self._refit(known)
         if self._speed is not None:
             there = set(self._speed.codes)
-            for code in (*known, *self._history.pending):
-                if code not in there:
-                    self._speed.extend(
-                        self._features, code, self._history.rows[code], known.get(code, (0.0, 0.0))[1]
-                    )
+            for code in [c for c in (*known, *self._history.pending) if c not in there]:
+                self._speed.extend(code, self._point(code), known.get(code, (0.0, 0.0))[1])
         self._update_feasibility()
 
     def _refit(self, known: dict[int, tuple[float, float]]) -> None:
         if not self._candidates.complete:
             best = sorted(known, key=lambda code: known[code][0])[:CENTRES]
             self._candidates = around(self.space, self._history.stacked(best), self._rng)
+            self._points = self._features.points(self._candidates.rows)
         start = self._speed.hyperparameters if self._speed else None
-        self._speed = SpeedModel.fitted(self._features, self._candidates, self._history, start)
+        self._speed = SpeedModel.fitted(self._features, self._points, self._history, start, self._trend)
         self._feasibility = None
         self._fitted_to = len(known)
 
@@ -204,9 +218,11 @@ class BayesianOptimiser:
         if self._feasibility is None:
             hyperparameters = self._speed.hyperparameters if self._speed else None
             self._feasibility = FeasibilityModel.fitted(
-                self._features, self._candidates, self._history, hyperparameters
+                self._features, self._points, self._history, hyperparameters
             )
         there = set(self._feasibility.codes)
-        for code in feasible:
-            if code not in there:
-                self._feasibility.extend(self._features, code, self._history.rows[code])
+        for code in [c for c in feasible if c not in there]:
+            self._feasibility.extend(code, self._point(code))
+
+    def _point(self, code: int) -> Points:
+        return self._features.points(self._history.rows[code][None])

@@ -21,6 +21,7 @@ from kernelwright.core.space import Rows, SearchSpace
 Points = npt.NDArray[np.float64]
 LOG_RATIO = 4
 MAX_QUANTITIES = 12
+MAX_NAMES = 8
 REFERENCE_ROWS = 2000
 
 
@@ -59,12 +60,10 @@ class FeatureMap:
 
 def make_features(space: SearchSpace, reference: Rows) -> FeatureMap:
     """Columns for a space; ``reference`` rows [n, d] are valid ones that set the scale of quantities."""
-    tables = [_table(tunable.values) for tunable in space.tunables]
-    groups: list[int] = []
-    for table in tables:
-        following = groups[-1] + 1 if groups else 0
-        groups.append(following)
-        groups += [following + 1] * (table.shape[1] - 1)
+    blocks = [_blocks(tunable.values) for tunable in space.tunables]
+    tables = [np.concatenate(own, axis=1) for own in blocks]
+    widths = [block.shape[1] for own in blocks for block in own]
+    groups = [number for number, width in enumerate(widths) for _ in range(width)]
     tunable_columns = len(groups)
     rows = reference[np.linspace(0, len(reference) - 1, min(len(reference), REFERENCE_ROWS)).astype(int)]
     known = (
@@ -78,16 +77,32 @@ def make_features(space: SearchSpace, reference: Rows) -> FeatureMap:
     return FeatureMap(space, tuple(tables), quantities, np.array(groups, dtype=np.intp), tunable_columns)
 
 
-def _table(values: tuple[Value, ...]) -> Points:
-    """Columns of one tunable [values, columns]: its scale, and membership where order may mean nothing."""
+def _blocks(values: tuple[Value, ...]) -> list[Points]:
+    """Columns of one tunable, in blocks [values, k] of one length scale each."""
     if any(isinstance(value, str) for value in values):
-        return _membership(len(values))
+        return [_membership(len(values))]
     numbers = np.array(values, dtype=float)
-    scale = _scaled(numbers)[:, None]
-    codes = sorted(float(number) for number in numbers) == list(range(len(numbers)))
-    if codes and 2 < len(numbers) <= 8:  # 0, 1, 2, ...: as likely names of variants as amounts
-        return np.concatenate([scale, _membership(len(values))], axis=1)
-    return scale
+    blocks = [_scaled(numbers)[:, None]]
+    if (alignment := _alignment(numbers)) is not None:
+        blocks.append(alignment[:, None])
+    names = sorted(numbers.tolist()) == list(range(len(numbers)))
+    if names and 2 < len(numbers) <= MAX_NAMES:  # 0, 1, 2, ...: as likely names of variants as amounts
+        blocks.append(_membership(len(values)))
+    return blocks
+
+
+def _alignment(numbers: Points) -> Points | None:
+    """Largest power of two that divides each number, as a logarithm from 0 to 1; None where it tells nothing new.
+
+    48 threads behave like 40 or 80 rather than like 32 or 64: warps, memory transactions and tiles are powers of two.
+    """
+    if numbers.min() < 1 or len(numbers) < 3 or (numbers != np.floor(numbers)).any():
+        return None
+    whole = numbers.astype(np.int64)
+    power = np.log2((whole & -whole).astype(float))
+    if not power.max() or np.ptp(power) == 0 or np.array_equal(2.0**power, numbers):
+        return None
+    return np.asarray((power - power.min()) / np.ptp(power))
 
 
 def _membership(n: int) -> Points:

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelwright.core.space import Rows
 from kernelwright.optimiser.acquisition import log_expected_improvement
-from kernelwright.optimiser.candidates import Candidates
 from kernelwright.optimiser.features import FeatureMap
 from kernelwright.optimiser.gaussian_process import Array, Evidence, Hyperparameters, Prior, fit
 from kernelwright.optimiser.history import History
 from kernelwright.optimiser.posterior import Posterior, Single
+from kernelwright.optimiser.related import BELIEFS, Trend
 
 LEAST_DEVIATION = 1e-5
+LEAST_SCALE = 1e-6
 LEAST_LENGTH_SCALE = 0.15
 DEFAULT_LENGTH_SCALE = 0.5
 FEASIBILITY_NOISE = 0.05
@@ -22,58 +22,89 @@ LEAST_FEASIBLE = 0.02
 
 @dataclass
 class SpeedModel:
-    """Belief about log times of the candidates; targets are standardised with ``centre`` and ``scale``."""
+    """Belief about log times of the candidates: ``belief * trend + centre + scale * (Gaussian process)``.
+
+    ``codes`` are the conditioned points in order, ``followed`` the trend's share of their log times, and
+    ``followed_by_candidates`` [m] that of the candidates'.
+    """
 
     hyperparameters: Hyperparameters
     posterior: Posterior
     codes: list[int]
     centre: float
     scale: float
+    trend: Trend | None
+    belief: float
+    followed: list[float]
+    followed_by_candidates: Array
 
     @classmethod
     def fitted(
-        cls, features: FeatureMap, candidates: Candidates, history: History, start: Hyperparameters | None
+        cls,
+        features: FeatureMap,
+        candidates: Array,
+        history: History,
+        start: Hyperparameters | None,
+        trend: Trend | None,
     ) -> "SpeedModel":
-        """Fit to everything told, then condition on what is pending too."""
-        known = history.log_times()
-        values = np.array([value for value, _ in known.values()])
-        centre, scale = float(values.mean()), max(float(values.std()), 1e-6)
-        noise = (np.array([n for _, n in known.values()]) / scale) ** 2
-        points = features.points(history.stacked(known))
-        evidence = Evidence(points, (values - centre) / scale, noise, features.groups, Prior())
-        hyperparameters = fit(evidence, start)
-        posterior = Posterior(hyperparameters, features.groups, features.points(candidates.rows))
-        posterior.add(points, noise)
-        return cls(hyperparameters, posterior, list(known), centre, scale)
+        """Fit to everything told; a trend is believed as far as the evidence for it goes.
 
-    def extend(self, features: FeatureMap, code: int, row: Rows, noise: float) -> None:
-        """Condition on one more point, told or pending."""
-        self.posterior.add(features.points(row[None]), np.array([(noise / self.scale) ** 2]))
+        ``candidates`` are points [m, columns].
+        """
+        known = history.log_times()
+        points = features.points(history.stacked(known))
+        values = np.array([value for value, _ in known.values()])
+        noise = np.array([deviation for _, deviation in known.values()])
+        predicted = trend.at(points) if trend else np.zeros(len(points))
+        fits = []
+        for belief in BELIEFS if trend else (0.0,):
+            rest = values - belief * predicted
+            centre, scale = float(rest.mean()), max(float(rest.std()), LEAST_SCALE)
+            evidence = Evidence(
+                points, (rest - centre) / scale, (noise / scale) ** 2, features.groups, Prior()
+            )
+            hyperparameters = fit(evidence, start)
+            surprise = evidence(hyperparameters.vector)[0] + len(points) * np.log(scale)
+            fits.append((surprise, belief, hyperparameters, centre, scale))
+        _, belief, hyperparameters, centre, scale = min(fits, key=lambda entry: entry[0])
+        posterior = Posterior(hyperparameters, features.groups, candidates)
+        posterior.add(points, (noise / scale) ** 2)
+        by_candidates = belief * trend.at(candidates) if trend and belief else np.zeros(len(candidates))
+        followed = list(belief * predicted)
+        return cls(
+            hyperparameters, posterior, list(known), centre, scale, trend, belief, followed, by_candidates
+        )
+
+    def extend(self, code: int, point: Array, noise: float) -> None:
+        """Condition on one more point [1, columns], told or pending."""
+        self.posterior.add(point, np.array([(noise / self.scale) ** 2]))
         self.codes.append(code)
+        self.followed.append(float(self._follow(point)[0]))
 
     def whitened(self, history: History) -> Array:
         """Coefficients of the means for what is known now."""
         known = history.log_times()
-        targets = [
-            (known[code][0] - self.centre) / self.scale if code in known else np.nan for code in self.codes
-        ]
-        return self.posterior.whiten(np.array(targets))
+        values = np.array([known[code][0] if code in known else np.nan for code in self.codes])
+        return self.posterior.whiten((values - np.array(self.followed) - self.centre) / self.scale)
 
     def log_improvement(self, history: History, best: float) -> Array:
         """Log expected improvement [m], in log time, over ``best`` (a log time)."""
-        return self._improvement(self.posterior.mean(self.whitened(history)), self.posterior.variance, best)
+        mean = self.posterior.mean(self.whitened(history))
+        return self._improvement(mean, self.posterior.variance, best - self.followed_by_candidates)
 
     def log_improvement_at(self, points: Array, history: History, best: float) -> Array:
         """The same for points [k, columns] that are no candidates."""
         mean, variance = self.posterior.predict(points, self.whitened(history))
-        return self._improvement(mean, variance, best)
+        return self._improvement(mean, variance, best - self._follow(points))
 
-    def _improvement(self, mean: Single, variance: Single, best: float) -> Array:
+    def _follow(self, points: Array) -> Array:
+        return self.belief * self.trend.at(points) if self.trend and self.belief else np.zeros(len(points))
+
+    def _improvement(self, mean: Single, variance: Single, best: Array) -> Array:
         deviation = np.sqrt(np.maximum(variance.astype(np.float64), LEAST_DEVIATION**2))
-        log_gain = log_expected_improvement(
-            mean.astype(np.float64), deviation, (best - self.centre) / self.scale
-        )
-        return np.asarray(log_gain + np.log(self.scale))
+        standardised = (best - self.centre) / self.scale
+        improvement = log_expected_improvement(mean.astype(np.float64), deviation, standardised)
+        return np.asarray(improvement + np.log(self.scale))
 
 
 @dataclass
@@ -85,19 +116,19 @@ class FeasibilityModel:
 
     @classmethod
     def fitted(
-        cls, features: FeatureMap, candidates: Candidates, history: History, speed: Hyperparameters | None
+        cls, features: FeatureMap, candidates: Array, history: History, speed: Hyperparameters | None
     ) -> "FeasibilityModel":
         """Built on what is known; length scales are those of the speed model, not too short."""
         scales = np.full(features.scales, DEFAULT_LENGTH_SCALE) if speed is None else speed.length_scales
         hyperparameters = Hyperparameters(np.maximum(scales, LEAST_LENGTH_SCALE), 1.0, FEASIBILITY_NOISE)
-        posterior = Posterior(hyperparameters, features.groups, features.points(candidates.rows))
+        posterior = Posterior(hyperparameters, features.groups, candidates)
         known = history.feasible()
         posterior.add(features.points(history.stacked(known)), np.zeros(len(known)))
         return cls(posterior, list(known))
 
-    def extend(self, features: FeatureMap, code: int, row: Rows) -> None:
-        """Condition on one more outcome."""
-        self.posterior.add(features.points(row[None]), np.zeros(1))
+    def extend(self, code: int, point: Array) -> None:
+        """Condition on one more outcome at a point [1, columns]."""
+        self.posterior.add(point, np.zeros(1))
         self.codes.append(code)
 
     def log_probability(self, history: History) -> Array:
