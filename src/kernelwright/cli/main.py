@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kernelwright import __version__
-from kernelwright.cli import check, problems, run, show
+from kernelwright.cli import bench, check, doctor, problems, run, show
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 
 app = typer.Typer(
@@ -26,7 +26,9 @@ app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("show")(show.show)
 app.command("check")(check.check)
+app.command("doctor")(doctor.doctor)
 app.add_typer(problems.app, name="problems")
+app.add_typer(bench.app, name="bench")
 
 
 def _version(show_it: bool) -> None:

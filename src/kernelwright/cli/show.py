@@ -99,15 +99,13 @@ class _View:
     def diff(self, left: str, right: str) -> str:
         """Difference of two candidates: configuration and source."""
         a, b = self.find(left), self.find(right)
-        texts = [
-            "".join(f"{name} = {value}\n" for name, value in e.configuration.items())
-            + self.templates[e.template].source
-            for e in (a, b)
-        ]
-        lines = difflib.unified_diff(
-            *(t.splitlines() for t in texts), self.label(a), self.label(b), lineterm=""
-        )
+        before, after = self._text(a), self._text(b)
+        lines = difflib.unified_diff(before, after, self.label(a), self.label(b), lineterm="")
         return "\n".join(lines)
+
+    def _text(self, e: Experiment) -> list[str]:
+        values = [f"{name} = {value}" for name, value in e.configuration.items()]
+        return [*values, *self.templates[e.template].source.splitlines()]
 
     def as_json(self, *, with_experiments: bool) -> dict[str, Any]:
         """The same for scripts."""

@@ -55,11 +55,11 @@ def divide(work: Mapping[str, int], times: Mapping[str, Mapping[str, float]]) ->
                 total, path = best[-1][a]
                 found[b] = min(found.get(b, (inf, ())), (total + time, (*path, b)))
         best.append(found)
-    totals = [layer[len(cases)] for layer in best[1:] if len(cases) in layer]
-    chosen = totals[0]
-    for total in totals[1:]:
-        if total[0] < 0.995 * chosen[0]:
-            chosen = total
+    ways = [layer[len(cases)] for layer in best[1:] if len(cases) in layer]
+    chosen = ways[0]
+    for way in ways[1:]:
+        if way[0] < 0.995 * chosen[0]:
+            chosen = way
     return [(segments[a, b][1], cases[a:b]) for a, b in pairwise(chosen[1])]
 
 
