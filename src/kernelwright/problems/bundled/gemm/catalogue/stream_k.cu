@@ -478,21 +478,28 @@ gemm_small(const float* __restrict__ A, const float* __restrict__ B, float* __re
         for (int j = 0; j < COLS; ++j)
             sum[i][j] = 0.0f;
 
+    // A thread always loads from the same rows of A and the same column of B. Rows and columns past the end read the
+    // last one again; they are never written.
+    const int a_k = slice * DEPTH + tid % DEPTH;
+    const int b_k = slice * DEPTH + tid / SMALL_TILE;
+    const float* a_from[SMALL_LOADS];
+#pragma unroll
+    for (int q = 0; q < SMALL_LOADS; ++q)
+        a_from[q] = A + (size_t)min(m0 + tid / DEPTH + q * (GROUP / DEPTH), M - 1) * K + a_k;
+    const float* b_from = B + (size_t)b_k * N + min(n0 + tid % SMALL_TILE, N - 1);
+
     // Every slice takes the same number of steps, so that all meet at the barriers; past K there are zeros.
     const int steps = (K + DEPTH * SLICES - 1) / (DEPTH * SLICES);
     for (int step = 0; step <= steps; ++step) {
         if (step < steps) {
-            const int k0 = (step * SLICES + slice) * DEPTH;
+            const int k0 = step * (SLICES * DEPTH);
 #pragma unroll
             for (int q = 0; q < SMALL_LOADS; ++q) {
-                const int e = tid + q * GROUP;
-                const int m = m0 + e / DEPTH;
-                const int ka = k0 + e % DEPTH;
-                const int kb = k0 + e / SMALL_TILE;
-                const int n = n0 + e % SMALL_TILE;
-                a_next[q] = m < M && ka < K ? __ldg(A + (size_t)m * K + ka) : 0.0f;
-                b_next[q] = kb < K && n < N ? __ldg(B + (size_t)kb * N + n) : 0.0f;
+                a_next[q] = k0 + a_k < K ? __ldg(a_from[q]) : 0.0f;
+                b_next[q] = k0 + b_k + 2 * q < K ? __ldg(b_from + (size_t)(2 * q) * N) : 0.0f;
+                a_from[q] += SLICES * DEPTH;
             }
+            b_from += (size_t)(SLICES * DEPTH) * N;
         }
         if (step > 0) {
             const float* const a_now = mine + (step - 1) % 2 * SMALL_STAGE + ty * 4;

@@ -5,6 +5,7 @@ LANES_R = [2, 4, 8, 16, 32]
 ALONG = [1, 2, 4]
 DOWN = [1, 2, 4]
 STREAM = [0, 1, 2]
+ODD_SHARED = [0, 1]
 [constraints]
 blocks = "LANES_R <= THREADS"
 registers = "ALONG * DOWN <= 4"
@@ -12,24 +13,32 @@ registers = "ALONG * DOWN <= 4"
 LANES_C = "THREADS // LANES_R"
 TILE_R = "4 * LANES_R * DOWN"
 TILE_C = "4 * LANES_C * ALONG"
+quads = "R % 4 == 0 and C % 4 == 0"
 [[launch]]
 kernel = "transpose_quads"
-when = "R % 4 == 0 and C % 4 == 0"
+when = "quads"
 grid = ["cdiv(C, TILE_C) * cdiv(R, TILE_R)"]
 block = ["THREADS"]
 args = ["A", "B", "R", "C"]
 [[launch]]
 kernel = "transpose_any"
-when = "R % 4 != 0 or C % 4 != 0"
+when = "not quads and not ODD_SHARED"
 grid = ["cdiv(C, TILE_C) * cdiv(R, TILE_R)"]
 block = ["THREADS"]
+args = ["A", "B", "R", "C"]
+[[launch]]
+kernel = "transpose_shared"
+when = "not quads and ODD_SHARED"
+grid = ["cdiv(C, 64) * cdiv(R, 64)"]
+block = [64, 4]
 args = ["A", "B", "R", "C"]
 */
 
 // No shared memory: a thread moves ALONG x DOWN blocks of 4 x 4 through registers, reading four float4 along the rows
 // of A and writing four along the rows of B. With LANES_R threads down a column of A, a warp writes 16 * LANES_R
 // contiguous bytes: from two (32 bytes) on, every sector that is touched is used whole.
-// STREAM 0: plain; 1: streaming stores; 2: streaming loads and stores.
+// STREAM 0: plain; 1: streaming stores; 2: streaming loads and stores. ODD_SHARED 1: odd sizes, whose rows do not start
+// at 16 bytes, go scalar by scalar through shared memory; 0: through registers as well.
 
 __device__ __forceinline__ float4 load(const float* p)
 {
@@ -121,4 +130,31 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 transpose_any(const float* __restrict__ A, float* __restrict__ B, int R, int C)
 {
     move<false>(A, B, R, C);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+transpose_shared(const float* __restrict__ A, float* __restrict__ B, int R, int C)
+{
+    __shared__ float tile[64][65];
+    const int across = (C + 63) / 64;
+    const int r0 = blockIdx.x / across * 64;
+    const int c0 = blockIdx.x % across * 64;
+    const int tx = threadIdx.x;
+    const int ty = threadIdx.y;
+    float v[16];
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        const int r = r0 + ty + i * 4;
+        v[i] = r < R && c0 + tx < C ? __ldg(A + (size_t)r * C + c0 + tx) : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < 16; ++i)
+        tile[ty + i * 4][tx] = v[i];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        const int c = c0 + ty + i * 4;
+        if (c < C && r0 + tx < R)
+            B[(size_t)c * R + r0 + tx] = tile[tx][ty + i * 4];
+    }
 }
