@@ -14,8 +14,9 @@ def reference(xp, sizes, bodies, softening):
     chunk = max(1, PAIRS_AT_ONCE // n)
     rows = []
     for start in range(0, n, chunk):
-        mine = place[start : start + chunk, :]
-        distance = square[None, :] + square[start : start + chunk, None] - 2.0 * (mine @ xp.permute_dims(place, (1, 0)))
+        stop = min(start + chunk, n)
+        mine = place[start:stop, :]
+        distance = square[None, :] + square[start:stop, None] - 2.0 * (mine @ xp.permute_dims(place, (1, 0)))
         weight = mass[None, :] * (xp.clip(distance, min=0.0) + softening) ** -1.5
         rows.append(weight @ place - xp.sum(weight, axis=1, keepdims=True) * mine)
     acceleration = xp.concat(rows, axis=0)
