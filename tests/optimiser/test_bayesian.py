@@ -6,7 +6,7 @@ import pytest
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import PlanError
 from kernelwright.core.expressions import parse
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import KernelStatics, StaticMetrics, Status
 from kernelwright.core.space import Constraint, SearchSpace, Tunable
 from kernelwright.optimiser import make_optimiser
 from kernelwright.optimiser.base import Observation
@@ -140,6 +140,43 @@ def test_candidates_stopped_early_count_with_the_cases_they_have() -> None:
         else:
             optimiser.tell(suggestion.configuration, Observation(time, Status.MEASURED, cases=cases))
     assert optimiser.analysis().observations == 24
+
+
+def test_spills_make_a_compiled_configuration_hopeless() -> None:
+    """Times follow spills, which no tunable explains: the compiler's numbers tell losers from winners."""
+    space = make_space()
+    optimiser = make_optimiser(space, 0)
+    spills = {
+        space.configuration(i): int(v)
+        for i, v in enumerate(np.random.default_rng(0).integers(0, 2, len(space)))
+    }
+
+    def static(c: Configuration) -> StaticMetrics:
+        return StaticMetrics(
+            (KernelStatics("k", registers=64, spill_bytes=400 * spills[c]),), code_bytes=1000
+        )
+
+    assert optimiser.chance(space.configuration(0)) is None
+    for _ in range(40):
+        (suggestion,) = optimiser.ask()
+        c = suggestion.configuration
+        time = time_of(c) * (4 if spills[c] else 1)
+        optimiser.tell(c, Observation(time, Status.MEASURED, static=static(c)))
+    chances: dict[int, list[float]] = {0: [], 1: []}
+    for suggestion in optimiser.ask(20):
+        optimiser.tell_static(suggestion.configuration, static(suggestion.configuration))
+        chance = optimiser.chance(suggestion.configuration)
+        assert chance is not None
+        chances[spills[suggestion.configuration]].append(chance)
+    assert max(chances[1]) < 0.05
+    assert max(chances[0]) > max(chances[1])
+
+
+def test_what_was_only_compiled_can_still_be_asked() -> None:
+    space = SearchSpace((Tunable("a", (1, 2)),))
+    optimiser = make_optimiser(space, 0)
+    optimiser.tell_static(space.configuration(0), StaticMetrics())
+    assert len(optimiser.ask(5)) == 2
 
 
 def test_a_foreign_configuration_is_refused() -> None:

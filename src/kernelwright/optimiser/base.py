@@ -78,6 +78,13 @@ class Optimiser(Protocol):
         """Learn what the compiler says of a configuration before it is run."""
         ...
 
+    def chance(self, configuration: Configuration) -> float | None:
+        """Probability that a compiled configuration (:meth:`tell_static`) beats the best so far.
+
+        None while nothing can be said: then run it.
+        """
+        ...
+
     def expected_gain(self, best_value: float | None) -> float:
         """Expected improvement, in log time, of the next candidate over ``best_value`` ms.
 

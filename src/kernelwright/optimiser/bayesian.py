@@ -18,6 +18,7 @@ from kernelwright.optimiser.design import space_filling
 from kernelwright.optimiser.features import Points, make_features
 from kernelwright.optimiser.history import History
 from kernelwright.optimiser.related import RelatedResult, make_trend
+from kernelwright.optimiser.static_metrics import StaticModel
 from kernelwright.optimiser.surrogate import FeasibilityModel, SpeedModel
 
 FIRST = 8
@@ -46,6 +47,7 @@ class BayesianOptimiser:
         self._first = self._start()
         self._speed: SpeedModel | None = None
         self._feasibility: FeasibilityModel | None = None
+        self._static: StaticModel | None = None
         self._fitted_to = 0
         self._threads = ThreadpoolController()
 
@@ -54,7 +56,7 @@ class BayesianOptimiser:
     @property
     def exhausted(self) -> bool:
         """Whether every configuration has been asked or told."""
-        return self.space.enumerable and len(self._history.rows) >= len(self.space)
+        return self.space.enumerable and len(self._history.observations) >= len(self.space)
 
     def ask(self, n: int = 1) -> list[Suggestion]:
         """Up to ``n`` new configurations; each takes the ones before it as pending."""
@@ -74,7 +76,21 @@ class BayesianOptimiser:
     def tell_static(self, configuration: Configuration, static: StaticMetrics) -> None:
         """Learn what the compiler says. Raises PlanError for a configuration that is not valid in this space."""
         row = self._valid_row(configuration)
-        self._history.tell_static(self._code(row), static)
+        self._history.tell_static(self._code(row), row, static)
+
+    def chance(self, configuration: Configuration) -> float | None:
+        """Probability that a compiled configuration beats the best so far; None while nothing can be said.
+
+        Raises PlanError for a configuration that is not valid in this space.
+        """
+        code = self._code(self._valid_row(configuration))
+        told = len(self._history.log_times().keys() & self._history.statics.keys())
+        if code not in self._history.statics:
+            return None
+        with self._threads.limit(limits=1, user_api="blas"):
+            if self._static is None or told >= REFIT_GROWTH * self._static.observations:
+                self._static = StaticModel.fitted(self._features, self._history)
+            return self._static.chance(self._history, code, self._best()) if self._static else None
 
     def expected_gain(self, best_value: float | None) -> float:
         """Expected improvement, in log time, of the next candidate over ``best_value`` ms."""
@@ -118,7 +134,7 @@ class BayesianOptimiser:
     def _next(self) -> tuple[Rows, float, str]:
         while self._first:
             row = self._first.pop(0)
-            if self._code(row) not in self._history.rows:
+            if self._code(row) not in self._history.observations:
                 return row, UNKNOWN_GAIN, f"space-filling start, {len(self._first)} more"
         self._update()
         if self._speed is None:
@@ -142,13 +158,13 @@ class BayesianOptimiser:
 
     def _open(self) -> npt.NDArray[np.bool_]:
         """Candidates never asked; a large space gets new ones when none is left."""
-        mask = self._candidates.open(self._history.rows.keys())
+        mask = self._candidates.open(self._history.observations)
         if not mask.any():
             self._candidates = all_or_sample(self.space, self._rng)
             self._points = self._features.points(self._candidates.rows)
             self._speed, self._fitted_to = None, 0
             self._update()
-            mask = self._candidates.open(self._history.rows.keys())
+            mask = self._candidates.open(self._history.observations)
         return mask
 
     def _scores(self, best: float) -> Scores:
@@ -172,7 +188,7 @@ class BayesianOptimiser:
         assert self._speed is not None
         for _ in range(CLIMBS):
             near = self.space.neighbours(row)
-            near = near[[self._code(other) not in self._history.rows for other in near]]
+            near = near[[self._code(other) not in self._history.observations for other in near]]
             if not len(near):
                 break
             scores = self._speed.log_improvement_at(self._features.points(near), self._history, best)

@@ -49,8 +49,12 @@ class Hyperparameters:
 
 def matern52(squared: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Correlation at squared scaled distances."""
-    distance = np.sqrt(squared)
-    return np.asarray((1 + _ROOT5 * distance + (5 / 3) * squared) * np.exp(-_ROOT5 * distance))
+    distance = _ROOT5 * np.sqrt(squared)
+    polynomial = (5 / 3) * squared
+    polynomial += distance
+    polynomial += 1
+    np.negative(distance, out=distance)
+    return np.asarray(np.multiply(polynomial, np.exp(distance, out=distance), out=polynomial))
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,9 @@ class History:
         if observation.static is not None:
             self.statics[code] = observation.static
 
-    def tell_static(self, code: int, static: StaticMetrics) -> None:
-        """What the compiler says of a row."""
+    def tell_static(self, code: int, row: Rows, static: StaticMetrics) -> None:
+        """What the compiler says of a row, asked for or not."""
+        self.rows[code] = row
         self.statics[code] = static
 
     @property

@@ -15,6 +15,8 @@ from scipy.linalg import cholesky, solve_triangular
 from kernelwright.optimiser.gaussian_process import JITTER, Array, Hyperparameters, matern52
 
 Single = npt.NDArray[np.float32]
+BLOCK = 4096
+SPARE = 32
 
 
 class Posterior:
@@ -29,7 +31,7 @@ class Posterior:
         self._norms = _norms(self._candidates)
         self._points: Array = np.zeros((0, candidates.shape[1]))
         self._factor: Array = np.zeros((0, 0))
-        self._whitened: Single = np.zeros((0, len(candidates)), dtype=np.float32)
+        self._whitened: Single = np.empty((SPARE, len(candidates)), dtype=np.float32)
         self.variance: Single = np.full(len(candidates), hyperparameters.signal, dtype=np.float32)
 
     def __len__(self) -> int:
@@ -40,27 +42,39 @@ class Posterior:
 
     def _kernel(self, a: npt.NDArray[Any], b: npt.NDArray[Any], norms: npt.NDArray[Any]) -> npt.NDArray[Any]:
         squared = np.einsum("ij,ij->i", a, a)[:, None] + norms[None, :] - 2 * (a @ b.T)
-        return np.asarray(matern52(np.maximum(squared, 0)) * self._hyper.signal)
+        return np.asarray(matern52(np.maximum(squared, 0, out=squared)) * self._hyper.signal)
 
     def add(self, points: Array, extra_noise: Array) -> None:
         """Condition on points [k, columns] with noise variances [k] beyond the fitted one."""
         added = points * self._weights
         own = self._kernel(added, added, _norms(added))
         own.flat[:: len(own) + 1] = self._hyper.signal + self._hyper.noise + JITTER + extra_noise
-        cross = self._kernel(self._single(points), self._candidates, self._norms)
         left = np.zeros((0, len(added)))
         if len(self):
             old = self._kernel(self._points, added, _norms(added))
             left = solve_triangular(self._factor, old, lower=True, check_finite=False)
             own -= left.T @ left
             own.flat[:: len(own) + 1] = np.maximum(np.diag(own), JITTER)
-            cross -= left.T.astype(np.float32) @ self._whitened
         corner = cholesky(own, lower=True, check_finite=False)
-        rows = solve_triangular(corner.astype(np.float32), cross, lower=True, check_finite=False)
+        self._extend_candidates(self._single(points), left.astype(np.float32), corner.astype(np.float32))
         self._factor = np.block([[self._factor, np.zeros((len(self), len(added)))], [left.T, corner]])
-        self._whitened = np.concatenate([self._whitened, rows])
         self._points = np.concatenate([self._points, added])
-        self.variance -= np.einsum("ij,ij->j", rows, rows)
+
+    def _extend_candidates(self, added: Single, left: Single, corner: Single) -> None:
+        """New rows of ``V``, block by block: what is computed of one block of candidates stays in the cache."""
+        n, m = len(self), len(self._candidates)
+        if n + len(added) > len(self._whitened):
+            grown = np.empty((2 * n + len(added) + SPARE, m), dtype=np.float32)
+            grown[:n] = self._whitened[:n]
+            self._whitened = grown
+        for start in range(0, m, BLOCK):
+            block = slice(start, start + BLOCK)
+            cross = self._kernel(added, self._candidates[block], self._norms[block])
+            if n:
+                cross -= left.T @ self._whitened[:n, block]
+            rows = solve_triangular(corner, cross, lower=True, check_finite=False, overwrite_b=True)
+            self._whitened[n : n + len(added), block] = rows
+            self.variance[block] -= np.einsum("ij,ij->j", rows, rows)
 
     def whiten(self, targets: Array) -> Array:
         """``L^-1 y`` for targets [n]; nan stands for a target that is not known yet."""
@@ -74,7 +88,7 @@ class Posterior:
 
     def mean(self, whitened: Array) -> Single:
         """Means [m] of the candidates."""
-        return np.asarray(whitened.astype(np.float32) @ self._whitened)
+        return np.asarray(whitened.astype(np.float32) @ self._whitened[: len(self)])
 
     def predict(self, points: Array, whitened: Array) -> tuple[Single, Single]:
         """Means and variances of other points [k, columns]."""

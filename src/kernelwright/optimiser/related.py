@@ -45,7 +45,7 @@ def make_trend(features: FeatureMap, related: Sequence[RelatedResult]) -> Trend 
     """Trend over a space; None when too few results can be placed in it.
 
     A result is placed by the tunables that both spaces have: at the nearest value, or in the middle where the
-    related space lacks the tunable.
+    related space lacks the tunable. It needs half of the tunables to be shared.
     """
     placed = [
         (row, r.value)
@@ -82,7 +82,7 @@ def _place(space: SearchSpace, configuration: Configuration) -> Rows | None:
         index = _nearest(tunable, configuration[tunable.name]) if tunable.name in configuration else None
         shared += index is not None
         row[axis] = len(tunable.values) // 2 if index is None else index
-    return row if shared else None
+    return row if 2 * shared >= len(space.tunables) and shared else None
 
 
 def _nearest(tunable: Tunable, value: Value) -> int | None:
