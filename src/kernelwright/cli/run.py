@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
@@ -95,13 +96,18 @@ def _watch(title: str, as_json: bool, sitting: Sitting) -> int:
     """Run a sitting under a live view (or silently for scripts) and print its result; exit code."""
     if as_json:
         result = asyncio.run(sitting(Silent()))
-        typer.echo(json.dumps(result.as_json()))
+        typer.echo(json.dumps({**result.as_json(), "peak_rss_mb": peak_rss_mb()}))
     else:
         console = Console()
         with LiveView(console, f"kernelwright: {title}") as view:
             result = asyncio.run(sitting(view))
         print_result(console, result)
     return 130 if result.state == "interrupted" else 0
+
+
+def peak_rss_mb() -> float:
+    """Most memory that this process (not its children) has held, in MB (Linux counts in KiB)."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6, 1)
 
 
 def print_result(console: Console, result: CampaignResult) -> None:

@@ -1,0 +1,98 @@
+"""The command line on the cpu device, as a new user would try it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernelwright.cli.main import main
+from kernelwright.problems.loader import load_problem
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    output = capsys.readouterr()
+    assert ended.value.code == code, output.err
+    return output.out
+
+
+@pytest.fixture
+def campaign(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> dict[str, Any]:
+    """A short campaign on the cpu device; the object that ``run --json`` ends with."""
+    monkeypatch.chdir(tmp_path)
+    out = command(
+        capsys, "run", "reduce_sum", "--device", "cpu", "--evaluations", "8", "--seconds", "100", "--json"
+    )
+    result: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return result
+
+
+def test_run_resume_and_show(campaign: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaign["problem"] == "reduce_sum"
+    assert campaign["device"] == "cpu"
+    assert campaign["cases"] == "slow"
+    assert campaign["experiments"] == sum(campaign["statuses"].values()) == 8
+    assert campaign["baseline"]["score"] <= campaign["incumbent"]["score"] < 0
+    assert 0 < campaign["incumbent"]["ratio_to_baseline"] <= 1
+    assert campaign["seconds"] > 0
+    assert campaign["peak_rss_mb"] < 250
+
+    more = json.loads(command(capsys, "resume", "last", "--evaluations", "10", "--json"))
+    assert more["campaign"] == campaign["campaign"]
+    assert more["experiments"] == 10
+
+    shown = json.loads(command(capsys, "show", "--json", "--experiments"))
+    assert shown["campaign"] == campaign["campaign"]
+    ids = [entry["candidate"] for entry in shown["all_experiments"]]
+    assert len(set(ids)) == 10
+    for case in shown["all_experiments"][0]["cases"].values():
+        assert len(case["samples_ms"]) == 8
+    assert "baseline" in command(capsys, "show")
+    assert "__global__" in command(capsys, "show", "--source")
+    assert ids[0] in command(capsys, "show", "--candidate", ids[0][:10])
+    assert command(capsys, "show", "--diff", ids[0], ids[1]).startswith("--- baseline")
+    assert ids[3] in command(capsys, "show", "--experiments").replace("\n", "")
+
+
+def test_check_tells_a_right_candidate_from_a_wrong_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    good = load_problem("vector_add").baseline_source
+    file = tmp_path / "mine.cu"
+    file.write_text(good)
+    arguments = ("check", str(file), "--problem", "vector_add", "--device", "cpu", "--json")
+    right = json.loads(command(capsys, *arguments))
+    assert right["status"] == "measured"
+    assert all(case["median_ms"] > 0 for case in right["cases"].values())
+    assert right["static"] is not None
+
+    file.write_text(good.replace("+ ", "- ", 1))
+    assert file.read_text() != good
+    wrong = json.loads(command(capsys, *arguments, code=1))
+    assert wrong["status"] == "wrong"
+    assert "first at" in wrong["reason"]
+    assert wrong["cases"] == {}
+    assert "wrong" in command(capsys, *arguments[:-1], code=1)
+
+
+def test_problems_are_listed_shown_and_described(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "gemm" in command(capsys, "problems", "list")
+    assert len(json.loads(command(capsys, "problems", "list", "--json"))) >= 7
+    assert "M=128,N=128,K=128" in command(capsys, "problems", "show", "gemm")
+    assert json.loads(command(capsys, "problems", "show", "gemm", "--json"))["name"] == "gemm"
+    assert "properties" in json.loads(command(capsys, "problems", "schema"))
+
+
+def test_doctor_names_what_it_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(command(capsys, "doctor", "--device", "cpu", "--json"))
+    assert {"python", "g++"} <= {finding["name"] for finding in found["findings"]}
+    assert all(finding["mend"] for finding in found["findings"] if not finding["ok"])
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(capsys, "--version").startswith("kernelwright ")
+    assert "resume" in command(capsys, "--help")
