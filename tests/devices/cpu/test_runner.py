@@ -89,6 +89,15 @@ def test_recursion_overflows_its_own_stack_only(bench: Bench) -> None:
     assert "kernel k, block (0,0,0) thread (" in result.reason
 
 
+def test_shared_memory_keeps_nothing_between_runs(bench: Bench) -> None:
+    """A result kept from the first run would pass the later ones: shared memory is NaN at the start of each."""
+    body = "__shared__ float kept[256]; if (kept[0] != kept[0]) kept[threadIdx.x] = 7.f; if (i < n) y[i] = kept[threadIdx.x];"
+    seven = kernel(body, grid=1)
+    seven.expected = lambda a: {"y": np.where(np.arange(N) < 256, 7.0, 0.0)}
+    result = bench.run(seven)
+    assert "first at [256]: got nan" in result.reason, result  # all that a block wrote is right
+
+
 def test_an_endless_loop_times_out(bench: Bench) -> None:
     begin = time.monotonic()
     result = bench.run(kernel("while (*(volatile float*)y != 3.f) {} y[i] = x[i];"), timeout_s=1.0)

@@ -69,7 +69,7 @@ MODE_FLAGS = {
     # Our own __tsan_* functions receive every load and store. Scalar replacement would split vector accesses,
     # DWARF 5 misleads addr2line up to 2.40.
     "check": ("-O1", "-march=native", "-gdwarf-4", "-fno-tree-sra", "-fno-omit-frame-pointer",
-              "-fsanitize=thread", "-DKW_CHECK"),
+              "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "-DKW_CHECK"),
 }  # fmt: skip
 # CUDA's --use_fast_math keeps infinities and NaN meaningful, so this does too.
 FAST_MATH_FLAGS = ("-ffast-math", "-fno-finite-math-only")

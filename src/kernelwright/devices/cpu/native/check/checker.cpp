@@ -1,8 +1,5 @@
 #include "checker.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -35,40 +32,13 @@ Checker& checker() {
 
 // ---- a run ----------------------------------------------------------------------------------------
 
-void Checker::prepare(const Job& job, const KwKernel* kernel, const void* arena) {
+void Checker::prepare(const Job& job, const Library& library, const void* arena) {
   metrics_ = job.metrics;
   arrays_ = job.shared_arrays;
   arena_ = reinterpret_cast<uintptr_t>(arena);
-  find_library(kernel);
+  library_ = library;
   shared_.resize(library_.tls_end - library_.tls_begin);
   report("base\t%llu", static_cast<unsigned long long>(library_.begin));
-}
-
-void Checker::find_library(const void* inside) {
-  struct Search {
-    uintptr_t inside;
-    Library found;
-  } search{reinterpret_cast<uintptr_t>(inside), {}};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* data) {
-        auto& s = *static_cast<Search*>(data);
-        Library library{UINTPTR_MAX, 0, 0, 0};
-        for (int i = 0; i < info->dlpi_phnum; i++) {
-          const ElfW(Phdr)& header = info->dlpi_phdr[i];
-          if (header.p_type == PT_LOAD) {
-            library.begin = std::min(library.begin, info->dlpi_addr + header.p_vaddr);
-            library.end = std::max(library.end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
-          } else if (header.p_type == PT_TLS) {
-            library.tls_begin = reinterpret_cast<uintptr_t>(info->dlpi_tls_data);
-            library.tls_end = library.tls_begin + header.p_memsz;
-          }
-        }
-        if (s.inside < library.begin || s.inside >= library.end) return 0;
-        s.found = library;
-        return 1;
-      },
-      &search);
-  library_ = search.found;
 }
 
 void Checker::begin_run(const RunSpec& run, const Memory& memory) {
@@ -155,7 +125,7 @@ void Checker::access(const Access& access, bool sized) {
     buffer->access(access, when(), *this);
     return;
   }
-  if (access.address - library_.begin < library_.end - library_.begin) {  // constants and tables
+  if (library_.contains(access.address)) {  // constants and tables
     if (access.write) fault(access, Fault::kWriteToConstant, "to a __constant__ variable", -1);
     return;
   }
@@ -178,7 +148,7 @@ void Checker::atomic(const Access& access) {
 
 // Whether the access is to shared memory, where its shadow begins; an access beside every array ends the block.
 bool Checker::in_shared(const Access& access, size_t& offset) {
-  if (access.address - library_.tls_begin >= library_.tls_end - library_.tls_begin) return false;
+  if (!library_.is_shared_memory(access.address)) return false;
   offset = access.address - library_.tls_begin;
   if (access.address - arena_ < kArenaBytes) {
     if (access.end() > arena_ + dynamic_bytes_) {

@@ -8,6 +8,7 @@
 #include "../device/abi.h"
 #include "../runtime/block.h"
 #include "../runtime/job.h"
+#include "../runtime/library.h"
 #include "../runtime/memory.h"
 #include "shadow.h"
 #include "traffic.h"
@@ -15,9 +16,8 @@
 namespace kw {
 class Checker final : public ConflictSink {
  public:
-  // `kernel` is any kernel of the candidate: it tells which loaded library is the candidate. `arena` is where
-  // the dynamic shared memory of this OS thread begins.
-  void prepare(const Job& job, const KwKernel* kernel, const void* arena);
+  // `library` is the candidate; `arena` is where the dynamic shared memory of this OS thread begins.
+  void prepare(const Job& job, const Library& library, const void* arena);
   void begin_run(const RunSpec& run, const Memory& memory);
   void end_run();
 
@@ -43,11 +43,6 @@ class Checker final : public ConflictSink {
     int first, second;
     bool shared;
   };
-  struct Library {
-    uintptr_t begin = 0, end = 0, tls_begin = 0, tls_end = 0;
-  };
-
-  void find_library(const void* inside);
   bool is_private(uintptr_t address) const;
   bool in_shared(const Access& access, size_t& offset);
   BufferShadow* buffer_at(uintptr_t address);

@@ -9,10 +9,22 @@ Fault race_between(uint16_t a, uint16_t b) { return a / 32 == b / 32 ? Fault::kR
 
 // ---- shared memory --------------------------------------------------------------------------------
 
+std::pair<size_t, size_t> SharedShadow::cells_of(size_t offset, size_t bytes) {
+  while (((offset | bytes) & (granule_ - 1)) != 0) {
+    granule_ /= 2;
+    std::vector<Cell> halves;
+    halves.reserve(2 * cells_.size());
+    for (const Cell& cell : cells_) halves.insert(halves.end(), 2, cell);
+    cells_ = std::move(halves);
+  }
+  return {offset / granule_, (offset + bytes) / granule_};
+}
+
 void SharedShadow::access(size_t offset, const Access& access, const Moment& now, ConflictSink& sink) {
   bool overlap = false;
-  for (size_t i = 0; i < access.bytes; i++) {
-    Cell& cell = cells_.at(offset + i);
+  const auto [first, last] = cells_of(offset, access.bytes);
+  for (size_t i = first; i < last; i++) {
+    Cell& cell = cells_.at(i);
     if (access.write) {
       store(cell, access, now, sink, overlap);
     } else {
@@ -48,8 +60,9 @@ void SharedShadow::store(Cell& cell, const Access& access, const Moment& now, Co
 }
 
 void SharedShadow::atomic(size_t offset, const Access& access, const Moment& now, ConflictSink& sink) {
-  for (size_t i = 0; i < access.bytes; i++) {
-    Cell& cell = cells_.at(offset + i);
+  const auto [first, last] = cells_of(offset, access.bytes);
+  for (size_t i = first; i < last; i++) {
+    Cell& cell = cells_.at(i);
     if (cell.write.epoch < first_epoch_) {
       sink.conflict(access, {Fault::kUninitialisedShared, "(atomic) of shared memory that this block never wrote", -1});
     } else if (!cell.atomic && !cell.write.before(now)) {

@@ -1,6 +1,7 @@
 // What is known of every byte of shared memory and every element of the buffers.
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "../runtime/job.h"
@@ -25,10 +26,10 @@ class ConflictSink {
   ~ConflictSink() = default;
 };
 
-// Shared memory of the running block: one cell a byte.
+// Shared memory of the running block: a cell for every 4 bytes, until smaller accesses are seen.
 class SharedShadow {
  public:
-  void resize(size_t bytes) { cells_.assign(bytes, Cell{}); }
+  void resize(size_t bytes) { cells_.assign((bytes + granule_ - 1) / granule_, Cell{}); }
   // Cells older than this were last touched by another block.
   void begin_block(uint32_t first_epoch) { first_epoch_ = first_epoch; }
 
@@ -41,10 +42,13 @@ class SharedShadow {
     Readers readers;
     bool atomic = false;
   };
+  // The cells of an access; makes cells smaller when the access does not cover whole ones.
+  std::pair<size_t, size_t> cells_of(size_t offset, size_t bytes);
   void read(Cell& cell, const Access& access, const Moment& now, ConflictSink& sink);
   void store(Cell& cell, const Access& access, const Moment& now, ConflictSink& sink, bool& overlap);
 
   std::vector<Cell> cells_;
+  size_t granule_ = 4;
   uint32_t first_epoch_ = 1;
 };
 

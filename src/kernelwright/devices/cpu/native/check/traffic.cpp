@@ -21,6 +21,7 @@ void Traffic::add(const Access& access, bool shared, unsigned rank) {
   if (added) instructions_.push_back({access.pc, shared, access.write, access.bytes});
   const uint64_t id = place->second;
   const uint64_t execution = executions_[id << 32 | rank]++;
+  if (execution >= kExecutions) return;
   Request& request = requests_[id << 40 | static_cast<uint64_t>(rank / 32) << 34 | execution];
   if (request.count < 32) request.address[request.count++] = access.address;
 }

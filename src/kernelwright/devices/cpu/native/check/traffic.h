@@ -11,7 +11,8 @@ namespace kw {
 // warp is one request. That is exact where lanes do not diverge.
 class Traffic {
  public:
-  static constexpr uint64_t kBlocks = 4;  // of each launch: the first ones stand for all
+  static constexpr uint64_t kBlocks = 4;       // of each launch: the first ones stand for all
+  static constexpr uint64_t kExecutions = 64;  // of one instruction by one thread of a block
 
   void add(const Access& access, bool shared, unsigned rank);
   // Adds up what one block did.

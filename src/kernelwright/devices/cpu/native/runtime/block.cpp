@@ -53,7 +53,8 @@ bool Block::run(uint64_t index) {
   live_ = threads_total_;
   arrived_ = next_new_ = 0;
   vote_ = 0;
-  ready_head_ = ready_tail_ = 0;
+  ready_.clear();
+  ready_lanes_.clear();
   stacks_used_ = 1;
   free_stacks_.clear();
   if (launch_->order == Order::kRandom) shuffle_order();
@@ -99,8 +100,9 @@ void Block::start_threads() {
 // Leaves the running fiber, whose context goes to *save, for the next thing that can run.
 void Block::go_on(void** save) {
   do {
-    if (ready_head_ != ready_tail_) {
-      const unsigned rank = ready_[ready_head_++ % ready_.size()];
+    Queue& queue = ready_lanes_.empty() ? ready_ : ready_lanes_;
+    if (!queue.empty()) {
+      const unsigned rank = queue.pop();
       make_current(rank);
       // A thread that released itself goes on: its saved context is an old one.
       if (save != &threads_[rank].stack_pointer) kw_switch(save, threads_[rank].stack_pointer);
@@ -192,7 +194,7 @@ void Block::release_barrier(int except) {
   if (launch_->order == Order::kRandom) shuffle_order();
   if (!noted_divergence_) note_divergence();
   for (const unsigned t : order_) {
-    if (threads_[t].state == State::kAtBarrier && static_cast<int>(t) != except) push(t);
+    if (threads_[t].state == State::kAtBarrier && static_cast<int>(t) != except) ready_.push(t);
   }
   arrived_ = 0;
   vote_result_ = vote_;

@@ -72,6 +72,18 @@ class Block {
     int line;
     unsigned active_mask;
   };
+  // First in, first out. At most kMaxThreads threads are ready at once.
+  class Queue {
+   public:
+    void push(unsigned rank) { ranks_[tail_++ % ranks_.size()] = static_cast<uint16_t>(rank); }
+    bool empty() const { return head_ == tail_; }
+    unsigned pop() { return ranks_[head_++ % ranks_.size()]; }
+    void clear() { head_ = tail_ = 0; }
+
+   private:
+    size_t head_ = 0, tail_ = 0;
+    std::array<uint16_t, 2 * kMaxThreads> ranks_;
+  };
   struct CopyQueue {
     std::vector<AsyncCopy> open;
     std::vector<std::vector<AsyncCopy>> committed;
@@ -89,13 +101,11 @@ class Block {
   void shuffle_order();
   uint64_t random();
   void deadlock();
-  void push(unsigned rank) { ready_[ready_tail_++ % ready_.size()] = static_cast<uint16_t>(rank); }
 
   const Launch* launch_ = nullptr;
   unsigned threads_total_ = 0, live_ = 0, arrived_ = 0, next_new_ = 0;
   int vote_ = 0, vote_result_ = 0;
   bool failed_ = false, noted_divergence_ = false;
-  size_t ready_head_ = 0, ready_tail_ = 0;
   uint64_t random_state_ = 1;
   void* main_context_ = nullptr;
   void* abandoned_context_ = nullptr;
@@ -105,7 +115,9 @@ class Block {
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   std::vector<unsigned> order_;
-  std::array<uint16_t, 2 * kMaxThreads> ready_;  // at most kMaxThreads threads are ready at once
+  // Lanes that met go on before anyone else: a warp that shuffles stays within its own stacks, which fit the
+  // L1 cache; those of a whole block do not.
+  Queue ready_lanes_, ready_;
   std::vector<CopyQueue> copies_;
   std::vector<unsigned char> gathered_;
   size_t gather_stride_ = 0;

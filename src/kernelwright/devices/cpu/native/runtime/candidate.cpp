@@ -75,6 +75,11 @@ Candidate::Candidate(const char* path) {
   if (kernels_ == nullptr) harness_fault("the artifact has no table of kernels");
 }
 
+Library Candidate::library() const {
+  dynamic_shared();  // only a looked-up TLS block is entered where find_library looks
+  return find_library(kernels_);
+}
+
 const void* Candidate::dynamic_shared() const { return dlsym(library_, "kw_dynamic_shared"); }
 
 const KwKernel* Candidate::kernel_for(const LaunchSpec& launch) const {

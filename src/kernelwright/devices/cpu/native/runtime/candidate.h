@@ -6,6 +6,7 @@
 
 #include "../device/abi.h"
 #include "job.h"
+#include "library.h"
 #include "memory.h"
 
 namespace kw {
@@ -16,6 +17,9 @@ class Candidate {
 
   // Kernel `name`, whose parameters fit the arguments of the launch; else the process ends as a failed launch.
   const KwKernel* kernel_for(const LaunchSpec& launch) const;
+
+  // Where it lies, with the shared memory of the calling OS thread.
+  Library library() const;
 
   // Where this OS thread's dynamic shared memory begins.
   const void* dynamic_shared() const;

@@ -87,6 +87,7 @@ size_t Stacks::pitch() const { return bytes_ + page(); }
 void Stacks::reserve(size_t count, size_t bytes) {
   if (count <= count_ && bytes == bytes_) return;
   if (base_ != nullptr) munmap(base_, count_ * pitch());
+  base_ = nullptr;
   count_ = count;
   bytes_ = bytes;
   opened_ = 0;
@@ -119,7 +120,8 @@ void* Stacks::fresh(size_t index, void (*main)()) {
 }
 
 bool Stacks::contains(const void* address) const {
-  return static_cast<size_t>(static_cast<const char*>(address) - base_) < count_ * pitch();
+  // A signal handler of another OS thread may ask while this row is not there yet.
+  return base_ != nullptr && static_cast<size_t>(static_cast<const char*>(address) - base_) < count_ * pitch();
 }
 
 size_t Stacks::index_of(const void* address) const {

@@ -11,8 +11,7 @@ Grid::Grid(unsigned threads, size_t stack_bytes) : stack_bytes_(stack_bytes) {
   busy_ = threads - 1;
   for (unsigned i = 1; i < threads; i++) threads_.emplace_back(&Grid::worker, this, i);
   // Only a started thread has made the system calls that are refused later on.
-  std::unique_lock<std::mutex> lock(mutex_);
-  end_.wait(lock, [this] { return busy_ == 0; });
+  wait();
 }
 
 Grid::~Grid() {
@@ -34,16 +33,31 @@ bool Grid::run(const Launch& launch) {
   // Chunks small enough to even out unequal blocks, large enough to keep the counter cold.
   chunk_ = std::max<uint64_t>(1, total / (all * 8ull));
   const auto helpers = static_cast<unsigned>(std::min<uint64_t>(all, total)) - 1;
-  if (helpers > 0) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    wanted_ = busy_ = helpers;
-    round_++;
-    begin_.notify_all();
-  }
+  start(helpers);
   run_blocks(0);
+  wait();
+  return !stop_;
+}
+
+void Grid::on_every_thread(const std::function<void()>& task) {
+  task_ = &task;
+  start(static_cast<unsigned>(threads_.size()));
+  task();
+  wait();
+  task_ = nullptr;
+}
+
+void Grid::start(unsigned helpers) {
+  if (helpers == 0) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  wanted_ = busy_ = helpers;
+  round_++;
+  begin_.notify_all();
+}
+
+void Grid::wait() {
   std::unique_lock<std::mutex> lock(mutex_);
   end_.wait(lock, [this] { return busy_ == 0; });
-  return !stop_;
 }
 
 void Grid::worker(unsigned index) {
@@ -56,7 +70,11 @@ void Grid::worker(unsigned index) {
     if (closing_) return;
     seen = round_;
     lock.unlock();
-    run_blocks(index);
+    if (task_ != nullptr) {
+      (*task_)();
+    } else {
+      run_blocks(index);
+    }
     lock.lock();
     if (--busy_ == 0) end_.notify_one();
   }

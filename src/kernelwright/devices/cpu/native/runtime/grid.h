@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -21,17 +22,23 @@ class Grid {
   // Runs all blocks; false when a finding ended the launch early.
   bool run(const Launch& launch);
 
+  // Calls `task` once on every OS thread that runs blocks.
+  void on_every_thread(const std::function<void()>& task);
+
   // True when `address` is a guard page of some thread's stack: the thread used too much stack.
   bool is_stack_guard(const void* address) const;
 
  private:
   void worker(unsigned index);
   void run_blocks(unsigned index);
+  void start(unsigned helpers);
+  void wait();
 
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::thread> threads_;
   const size_t stack_bytes_;
   const Launch* launch_ = nullptr;
+  const std::function<void()>* task_ = nullptr;  // instead of the blocks of a launch
   std::atomic<uint64_t> next_{0};
   std::atomic<bool> stop_{false};
   uint64_t chunk_ = 1;

@@ -74,7 +74,7 @@ bool Block::try_release(unsigned warp_index, LaneSet& set, int except) {
   if (set.meeting == kKwSync) warp.sync_epoch++;
   for (unsigned rest = set.arrived; rest != 0; rest &= rest - 1) {
     const unsigned rank = warp_index * 32 + static_cast<unsigned>(__builtin_ctz(rest));
-    if (static_cast<int>(rank) != except) push(rank);
+    if (static_cast<int>(rank) != except) ready_lanes_.push(rank);
   }
   set.unread += static_cast<unsigned>(__builtin_popcount(set.arrived));
   set.arrived = 0;
@@ -122,7 +122,7 @@ bool Block::release_active_masks() {
     for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
       const unsigned rank = first + static_cast<unsigned>(__builtin_ctz(rest));
       threads_[rank].active_mask = mask;
-      push(rank);
+      ready_lanes_.push(rank);
     }
     released |= mask != 0;
   }
