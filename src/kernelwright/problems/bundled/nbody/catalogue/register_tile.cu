@@ -2,7 +2,7 @@
 [tune]
 THREADS = [64, 128, 256]
 BODIES = [1, 2, 4, 8]
-TILE = [128, 256, 512]
+TILE = [64, 128, 256]
 UNROLL = [2, 4, 8]
 WAVES = [2, 4, 8, 16]
 [tune.compiler]

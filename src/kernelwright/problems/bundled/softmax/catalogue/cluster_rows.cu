@@ -21,8 +21,8 @@ block_room = "max(1, 8192 // (HELD * block_threads)) * num_sms"
 cluster_room = "max(1, 8192 // (HELD * split_threads)) * num_sms // 16 * 16"
 LANES = "32"
 WARP_THREADS = "128"
-short_row = "not in_block and C <= 128 * HELD"
-cached_row = "not in_block and not in_cluster and not short_row and C <= (max_shared_bytes - 512) // 4"
+fits_warp = "C <= 128 * HELD"
+fits_shared = "C <= (max_shared_bytes - 512) // 4"
 [[launch]]
 kernel = "softmax_block"
 when = "in_block"
@@ -39,23 +39,17 @@ cluster = ["CLUSTER"]
 dynamic_shared_bytes = "PREFETCH * 16 * HELD * split_threads"
 args = ["X", "Y", "R", "C"]
 [[launch]]
-kernel = "softmax_lanes"
-when = "short_row"
-grid = ["cdiv(R, WARP_THREADS // LANES)"]
-block = ["WARP_THREADS"]
-args = ["X", "Y", "R", "C"]
-[[launch]]
 kernel = "softmax_cached"
-when = "cached_row"
+when = "not in_block and not in_cluster and fits_shared and not fits_warp"
 grid = ["R"]
 block = ["THREADS"]
 dynamic_shared_bytes = "16 * (C // 4)"
 args = ["X", "Y", "R", "C"]
 [[launch]]
-kernel = "softmax_twice"
-when = "not (in_block or in_cluster or short_row or cached_row)"
-grid = ["R"]
-block = ["THREADS"]
+kernel = "softmax_lanes"
+when = "not in_block and not in_cluster and (fits_warp or not fits_shared)"
+grid = ["cdiv(R, WARP_THREADS // LANES)"]
+block = ["WARP_THREADS"]
 args = ["X", "Y", "R", "C"]
 */
 
@@ -524,55 +518,4 @@ softmax_cached(const float* __restrict__ X, float* __restrict__ Y, int R, int C)
 #pragma unroll 4
     for (int j = tid; j < row.quads; j += THREADS)
         store(row.y + j, scale4(held[j], factor));
-}
-
-// One block a row that is too long to be held: read twice, maximum and sum together the first time.
-extern "C" __global__ void __launch_bounds__(THREADS)
-softmax_twice(const float* __restrict__ X, float* __restrict__ Y, int R, int C)
-{
-    __shared__ float maxima[32];
-    __shared__ float sums[32];
-    const int tid = threadIdx.x;
-    const Row row(X, Y, blockIdx.x, C, tid);
-    const float extra = row.single();
-
-    float mine = extra;
-    float sum = row.x_single ? 1.0f : 0.0f;
-    for (int base = 0; base < row.quads; base += 4 * THREADS) {
-        float4 v[4];
-        float top = mine;
-#pragma unroll
-        for (int u = 0; u < 4; ++u) {
-            const int j = base + u * THREADS + tid;
-            v[u] = make_float4(NONE, NONE, NONE, NONE);
-            if (j < row.quads)
-                v[u] = __ldg(row.x + j);
-            top = fmaxf(top, max4(v[u]));
-        }
-        sum *= __expf(mine - top);
-        if (top > NONE)
-#pragma unroll
-            for (int u = 0; u < 4; ++u)
-                sum += sum4(exp4(v[u], top));
-        mine = top;
-    }
-    const float largest = block_reduce<true>(mine, maxima);
-    const float factor = 1.0f / block_reduce<false>(sum * __expf(mine - largest), sums);
-    if (row.y_single)
-        *row.y_single = __expf(extra - largest) * factor;
-    // Backwards: what was read last is likeliest still in the cache.
-    for (int base = (row.quads - 1) / (4 * THREADS) * (4 * THREADS); base >= 0; base -= 4 * THREADS) {
-        float4 v[4];
-#pragma unroll
-        for (int u = 0; u < 4; ++u) {
-            const int j = base + u * THREADS + tid;
-            v[u] = j < row.quads ? __ldg(row.x + j) : make_float4(NONE, NONE, NONE, NONE);
-        }
-#pragma unroll
-        for (int u = 0; u < 4; ++u) {
-            const int j = base + u * THREADS + tid;
-            if (j < row.quads)
-                __stcs(row.y + j, scale4(exp4(v[u], largest), factor));
-        }
-    }
 }
