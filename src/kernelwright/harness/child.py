@@ -11,7 +11,7 @@ from typing import Final
 from kernelwright.core.errors import HarnessError, UserError, WorkerDied
 from kernelwright.harness.processes import import_roots, kill_tree, scrubbed_environment
 from kernelwright.harness.setup import FAULT_CODE, WorkerSetup
-from kernelwright.harness.wire import MAX_LINE, REPLY, REQUEST, Hello, Reply, Request, decode, encode
+from kernelwright.harness.wire import MAX_LINE, REPLY, Hello, Reply, Request, decode, encode
 
 START_TIMEOUT_S: Final = 180.0
 START_TRIES: Final = 3
@@ -86,7 +86,7 @@ class Child:
         assert self._running is not None
         self._running.number += 1
         number = self._running.number
-        reply = await self._exchange(encode(REQUEST, Request(number, request.build, request.run)), timeout_s)
+        reply = await self._exchange(encode(Request(number, request.build, request.run)), timeout_s)
         if reply.id != number:
             await self.kill()
             raise ChildDied(f"the {self.setup.role} worker answered out of turn")

@@ -12,9 +12,9 @@ from kernelwright.core.outcome import Status
 from kernelwright.devices.base import BuildResult
 from kernelwright.harness.child import Child, ChildDied, StepTimeout
 from kernelwright.harness.scratch import Artifacts
-from kernelwright.harness.wire import Request
+from kernelwright.harness.wire import OUT_OF_MEMORY, Request
 
-_OUT_OF_MEMORY: Final = ("bad_alloc", "out of memory", "Cannot allocate memory", "virtual memory exhausted")
+_SIGNS: Final = ("bad_alloc", "out of memory", "Cannot allocate memory", "virtual memory exhausted")
 
 
 class CompilePool:
@@ -49,6 +49,6 @@ class CompilePool:
 
 
 def _cause_of_death(error: ChildDied) -> str:
-    if error.signal == signal.SIGKILL or any(text in error.last for text in _OUT_OF_MEMORY):
-        return "the compiler ran out of memory: the source unrolls or instantiates too much"
+    if error.signal == signal.SIGKILL or any(text in error.last for text in _SIGNS):
+        return OUT_OF_MEMORY
     return f"the compiler crashed: {error}"

@@ -329,10 +329,7 @@ class LocalHarness:
 
 def _refusal(source: str) -> str:
     """Why a source is not even compiled; empty when nothing is wrong."""
-    try:
-        size = len(source.encode())
-    except UnicodeEncodeError:
-        return "the source is no valid Unicode text"
+    size = len(source.encode())
     if size > MAX_SOURCE_BYTES:
         return f"the source has {size} bytes, {MAX_SOURCE_BYTES} are allowed"
     if found := _CONTROL.search(source):

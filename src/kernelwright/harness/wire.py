@@ -1,6 +1,7 @@
 """What parent and children say to each other: one JSON object a line, bounded, validated on arrival."""
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,6 +14,8 @@ from kernelwright.harness.sandbox import SandboxReport
 
 MAX_LINE: Final = 1 << 20
 """Longest message in bytes, both ways."""
+
+OUT_OF_MEMORY: Final = "the compiler ran out of memory: the source unrolls or instantiates too much"
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,12 @@ REQUEST: Final = TypeAdapter(Request)
 REPLY: Final = TypeAdapter(Reply)
 
 
-def encode(adapter: TypeAdapter[Any], message: Any) -> bytes:
-    """A message as one line. Raises HarnessError when it is too long."""
-    line: bytes = adapter.dump_json(message) + b"\n"
+def encode(message: Request | Reply) -> bytes:
+    """A message as one line. Raises HarnessError when it is too long.
+
+    Infinities stay what they are (an output may be infinitely wrong); strict JSON would lose them.
+    """
+    line = json.dumps(asdict(message), ensure_ascii=False).encode(errors="replace") + b"\n"
     if len(line) > MAX_LINE:
         raise HarnessError(f"a message of {len(line)} bytes is longer than {MAX_LINE}")
     return line

@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernelwright.core.errors import HarnessError
+from kernelwright.core.outcome import Status
 from kernelwright.devices.base import BuildResult
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.setup import WorkerSetup
-from kernelwright.harness.wire import Hello, Reply, Request
+from kernelwright.harness.wire import OUT_OF_MEMORY, Hello, Reply, Request
 from kernelwright.harness.worker.devices import load_maker
 
 
@@ -27,7 +28,10 @@ class CompileService:
         """Compile one candidate."""
         if request.build is None:
             raise HarnessError("a compile worker was asked to run something")
-        built = self._compiler.build(request.build, self._scratch)
+        try:
+            built = self._compiler.build(request.build, self._scratch)
+        except MemoryError:
+            return Reply(request.id, built=BuildResult(status=Status.COMPILE_FAILED, reason=OUT_OF_MEMORY))
         return Reply(request.id, built=self._publish(built) if built.artifact else built)
 
     def _publish(self, built: BuildResult) -> BuildResult:

@@ -7,7 +7,7 @@ from io import BufferedRWPair
 from kernelwright.core.errors import KernelwrightError, UserError
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.setup import WorkerSetup
-from kernelwright.harness.wire import MAX_LINE, REPLY, REQUEST, Hello, Reply, Request, decode, encode
+from kernelwright.harness.wire import MAX_LINE, REQUEST, Hello, Reply, Request, decode, encode
 from kernelwright.harness.worker.compile_worker import CompileService
 from kernelwright.harness.worker.device_worker import DeviceService
 from kernelwright.harness.worker.devices import prepare
@@ -62,5 +62,5 @@ def _fault(number: int, error: KernelwrightError) -> Reply:
 
 
 def _send(channel: BufferedRWPair, reply: Reply) -> None:
-    channel.write(encode(REPLY, reply))
+    channel.write(encode(reply))
     channel.flush()
