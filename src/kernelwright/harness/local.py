@@ -127,7 +127,7 @@ class LocalHarness:
             self._scratch.close()
 
     def _child(self, scratch: Scratch, role: Role, name: str, start_timeout_s: float = 180.0) -> Child:
-        roots = import_roots(self._maker.partition(".")[0])
+        roots = import_roots(self._maker)
         setup = WorkerSetup(
             role=role,
             device=self.device,

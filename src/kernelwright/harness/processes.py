@@ -34,14 +34,15 @@ def scrubbed_environment(scratch: str, roots: Iterable[str], outer: Mapping[str,
     }
 
 
-def import_roots(*more: str) -> tuple[str, ...]:
-    """Folders from which a child imports the packages it needs (and the top-level packages ``more``).
+def import_roots(maker: str = "") -> tuple[str, ...]:
+    """Folders from which a child imports the packages it needs, and the class ``maker`` (``module:Class``).
 
     The interpreter's own site folders are among them where the packages lie there; the working directory and
     whatever else is on the parent's path are not.
     """
     roots: dict[str, None] = {}
-    for name in (*_PACKAGES, *more):
+    package = maker.partition(":")[0].partition(".")[0]
+    for name in filter(None, (*_PACKAGES, package)):
         spec = importlib.util.find_spec(name)
         places = [] if spec is None else list(spec.submodule_search_locations or [spec.origin or ""])
         roots.update((str(Path(place).resolve().parent), None) for place in places if place)
