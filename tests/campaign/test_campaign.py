@@ -146,3 +146,17 @@ def _baseline() -> object:
     from kernelwright.core.candidate import parse_template
 
     return parse_template(load_problem("vector_add").baseline_source, "baseline")
+
+
+async def test_a_milestone_lost_to_a_kill_is_noted_on_resume(memory: Memory) -> None:
+    campaign = make(memory, FakeHarness(TIMES), evaluations=6)
+    original = memory.milestone
+    memory.milestone = lambda milestone: None  # type: ignore[method-assign]
+    await campaign.run()
+    memory.milestone = original  # type: ignore[method-assign]
+    assert memory.milestones("c1") == []
+    again = make(memory, FakeHarness(TIMES), evaluations=6)
+    for arm in campaign.policy.arms.values():
+        again.policy.add(arm.proposal)
+    again.recall()
+    assert [m.experiment for m in memory.milestones("c1")] == [again.standing.incumbent.number]  # type: ignore[union-attr]

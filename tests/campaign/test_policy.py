@@ -1,6 +1,7 @@
 """The bandit over templates."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -76,8 +77,8 @@ def test_gain_counts_per_second() -> None:
         work = made.next(1.0)
         assert work is not None
         slow = work.candidate.template.name == "t0"
-        outcome = Outcome(Status.WRONG, reason="r", seconds={"check": 1.0 if slow else 0.01})
-        made.record(work.candidate, outcome, None)
+        outcome = replace(measured(1.0), seconds={"check": 1.0 if slow else 0.01})
+        made.record(work.candidate, outcome, 1.0)
     chosen = names(made, 20)
     assert chosen.count("t1") > 15
 

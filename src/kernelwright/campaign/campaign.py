@@ -195,21 +195,29 @@ class Campaign:
     async def _done(self, work: Work, outcome: Outcome) -> None:
         number = self._record(work, outcome)
         async with self._asking:
-            leads = self._learn(number, work.candidate, outcome)
+            before = self.standing.incumbent
+            self._learn(number, work.candidate, outcome)
         self._in_flight = max(0, self._in_flight - 1)
         self._news.set()
         self._news = asyncio.Event()
-        progress = self.progress()
-        self.listener.finished(work.candidate, outcome, progress)
-        if leads:
-            strategy = f"{work.candidate}: {work.proposal.rationale or work.proposal.direction}"
-            self.memory.milestone(
-                Milestone(self.id, number, progress.seconds, strategy, progress.ratio or 1.0)
-            )
-            self.listener.leads(work.candidate, progress)
+        self.listener.finished(work.candidate, outcome, self.progress())
+        leader = self.standing.incumbent
+        if leader is not None and leader != before:
+            self._lead(leader, before)
         if self.policy.finished % DISPATCH_EVERY == 0:
             async with self._asking:
                 self._propose_dispatch()
+
+    def _lead(self, leader: Entry, before: Entry | None) -> None:
+        """Note a new incumbent. It can be an old candidate: a new best time on a case can disqualify the leader."""
+        candidate, progress = self.candidates[leader.candidate], self.progress()
+        strategy = f"{candidate}: {self.policy.arms[candidate.template.id].proposal.rationale}"
+        if before is not None and leader.score < before.score:
+            strategy = f"{candidate}: the former leader sacrifices a case, as a new best time there shows"
+        self.memory.milestone(
+            Milestone(self.id, leader.number, progress.seconds, strategy, progress.ratio or 1.0)
+        )
+        self.listener.leads(candidate, progress)
 
     def _propose_dispatch(self) -> None:
         """Put the specialists together when that should beat the incumbent."""
@@ -264,11 +272,15 @@ class Campaign:
             template = self.policy.arms[experiment.template].proposal.template
             self._learn(experiment.number, Candidate(template, experiment.configuration), experiment.outcome)
             self._started += 1
+        leader, noted = self.standing.incumbent, self.memory.milestones(self.id)
+        if leader is not None and (not noted or noted[-1].experiment != leader.number):
+            # Killed between the experiment and its milestone.
+            self._lead(leader, None)
 
     # -- state ----------------------------------------------------------------------------------------
 
-    def _learn(self, number: int, candidate: Candidate, outcome: Outcome) -> bool:
-        """Take one recorded experiment into the state; true when it leads now."""
+    def _learn(self, number: int, candidate: Candidate, outcome: Outcome) -> None:
+        """Take one recorded experiment into the state."""
         self.candidates[candidate.id] = candidate
         self.counts[outcome.status] = self.counts.get(outcome.status, 0) + 1
         measured = outcome.status is Status.MEASURED
@@ -276,14 +288,12 @@ class Campaign:
         if self.policy.record(candidate, outcome, self.objective.cost(times) if measured else None):
             self.listener.note(f"{candidate.template.name}: paused after repeated compile failures")
         if not measured:
-            return False
+            return
         if outcome.artifact_digest:
             self.twins.setdefault(self._twin_key(candidate, outcome.artifact_digest), outcome)
-        changed = self.standing.add(number, candidate.id, times)
+        self.standing.add(number, candidate.id, times)
         if self.baseline is None:
             self.baseline = Entry(-self.objective.score(times), number, candidate.id, times)
-        leader = self.standing.incumbent
-        return changed and leader is not None and leader.candidate == candidate.id
 
     def progress(self) -> Progress:
         """Standing right now."""

@@ -59,10 +59,10 @@ CREATE TABLE measurements (
     PRIMARY KEY (experiment, position)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE milestones (
-    campaign TEXT NOT NULL REFERENCES campaigns(id), experiment INTEGER NOT NULL REFERENCES experiments(number),
-    seconds REAL NOT NULL, strategy TEXT NOT NULL, ratio REAL NOT NULL, rank INTEGER,
-    PRIMARY KEY (campaign, experiment)
-) STRICT, WITHOUT ROWID;
+    number INTEGER PRIMARY KEY, campaign TEXT NOT NULL REFERENCES campaigns(id),
+    experiment INTEGER NOT NULL REFERENCES experiments(number), seconds REAL NOT NULL, strategy TEXT NOT NULL,
+    ratio REAL NOT NULL, rank INTEGER
+) STRICT;
 CREATE TABLE environment (
     campaign TEXT NOT NULL REFERENCES campaigns(id), key TEXT NOT NULL, value TEXT NOT NULL,
     PRIMARY KEY (campaign, key)

@@ -184,8 +184,9 @@ class Memory:
         return {Status(status): n for status, n in self._database.rows(query, campaign)}
 
     def milestones(self, campaign: str) -> list[Milestone]:
-        """Incumbents in the order in which they took the lead."""
-        query = "SELECT * FROM milestones WHERE campaign = ? ORDER BY experiment"
+        """Incumbents in the order in which they took the lead; one can lead twice."""
+        columns = "campaign, experiment, seconds, strategy, ratio, rank"
+        query = f"SELECT {columns} FROM milestones WHERE campaign = ? ORDER BY number"  # noqa: S608 - our own columns
         return [Milestone(**dict(row)) for row in self._database.rows(query, campaign)]
 
     def notes(self, campaign: str) -> dict[str, str]:
