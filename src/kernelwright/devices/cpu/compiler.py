@@ -140,6 +140,8 @@ class _Build:
         return (
             '\n# 1 "plan"\nextern "C" __attribute__((visibility("default"))) const KwKernel kw_kernels[] = {\n'
             f"{rows}{{nullptr, nullptr, nullptr}}}};\n"
+            'extern "C" { extern thread_local char kw_dynamic_shared[]; __attribute__((visibility("default")))'
+            " void* kw_arena() { return kw_dynamic_shared; } }\n"
         )
 
     def _compile(self) -> str:

@@ -9,6 +9,7 @@ from kernelwright.devices.base import Buffer
 from kernelwright.devices.compare import poison, storage_dtype
 from kernelwright.devices.cpu.data import CaseData
 from kernelwright.devices.cpu.layout import FileLayout, Region
+from kernelwright.devices.cpu.symbols import SharedStorage
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Settings:
-    """What does not change between the jobs of one artifact. ``shared_arrays``: name, offset and bytes."""
+    """What does not change between the jobs of one artifact."""
 
     threads: int
     stack_bytes: int
     memory_bytes: int
     metrics: bool
-    shared_arrays: tuple[tuple[str, int, int], ...] = ()
+    shared: SharedStorage
 
 
 class Job:
@@ -78,7 +79,8 @@ class Job:
             f"seconds {cpu_seconds}",
             f"metrics {int(settings.metrics)}",
         ]
-        lines += [f"shared {name} {offset} {size}" for name, offset, size in settings.shared_arrays]
+        lines.append(f"storage {settings.shared.arena_offset} {settings.shared.nbytes}")
+        lines += [f"shared {name} {offset} {size}" for name, offset, size in settings.shared.arrays]
         index: dict[tuple[int, int], int] = {}  # (file, offset) -> number of the region in the job
         for fd, region in self._all_regions(data, output_fd):
             index[fd, region.file_offset] = len(index)

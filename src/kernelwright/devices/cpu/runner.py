@@ -23,7 +23,7 @@ from kernelwright.devices.cpu.findings import Symboliser, finding_lines, metric_
 from kernelwright.devices.cpu.job import FORWARD, RANDOM, REVERSE, Job, PlannedRun, Settings, bytes_per_run
 from kernelwright.devices.cpu.layout import Region
 from kernelwright.devices.cpu.process import Report, run_process
-from kernelwright.devices.cpu.symbols import shared_arrays, static_shared_bytes
+from kernelwright.devices.cpu.symbols import shared_storage, static_shared_bytes
 from kernelwright.devices.cpu.toolchain import Toolchain
 from kernelwright.devices.cpu.verdict import Verdict, judge
 
@@ -80,10 +80,11 @@ class CpuRunner:
             raise HarnessError("an artifact of mode check can only be checked, not timed")
         try:
             elf = read_elf(Path(request.artifact))
+            storage = shared_storage(elf)
         except (OSError, ValueError) as error:
             raise HarnessError(f"the artifact cannot be read: {error}") from error
         settings = Settings(1 if mode == "check" else self._threads, self._stack_bytes, self._memory_bytes,
-                            metrics=mode == "check", shared_arrays=shared_arrays(elf))  # fmt: skip
+                            metrics=mode == "check", shared=storage)  # fmt: skip
         session = _Session(request, source, elf, settings, self._toolchain.runner(mode), self._data)
         timings = []
         for case in request.cases:

@@ -1,6 +1,7 @@
 """What a candidate's object code may need and define: device code calls nothing of the host."""
 
 import re
+from dataclasses import dataclass
 
 from kernelwright.core.outcome import Status
 from kernelwright.devices.cpu.elf import (
@@ -17,6 +18,7 @@ from kernelwright.devices.cpu.elf import (
 )
 from kernelwright.devices.cpu.source_rules import Refusal, not_run
 
+ARENA = "kw_dynamic_shared"
 MAX_STATIC_SHARED = 48 * 1024
 """Static shared memory of one kernel, on every device (CUDA C++ Programming Guide, technical specifications)."""
 
@@ -89,19 +91,34 @@ def static_shared_bytes(elf: ElfFile) -> dict[str, int]:
     """Bytes of ``__shared__`` arrays by the function that declares them; file scope is ``""``."""
     sizes: dict[str, int] = {}
     for symbol in elf.symbols:
-        if symbol.kind == STT_TLS and not symbol.is_undefined and symbol.name != "kw_dynamic_shared":
+        if symbol.kind == STT_TLS and not symbol.is_undefined and symbol.name != ARENA:
             function = _enclosing(symbol.name)
             sizes[function] = sizes.get(function, 0) + symbol.size
     return sizes
 
 
-def shared_arrays(elf: ElfFile) -> tuple[tuple[str, int, int], ...]:
-    """Static ``__shared__`` arrays of a linked candidate: name, offset in its thread-local storage, bytes."""
-    return tuple(
-        (plain_name(s.name), s.value, s.size)
-        for s in elf.symbols
-        if s.kind == STT_TLS and not s.is_undefined and s.size and s.name != "kw_dynamic_shared"
+@dataclass(frozen=True)
+class SharedStorage:
+    """Shared memory of a linked candidate, in bytes of its thread-local storage.
+
+    ``arrays`` are the static ``__shared__`` arrays: name, offset, bytes.
+    """
+
+    arena_offset: int
+    nbytes: int
+    arrays: tuple[tuple[str, int, int], ...]
+
+
+def shared_storage(elf: ElfFile) -> SharedStorage:
+    """Where a linked candidate has its shared memory. Raises ValueError when it has no dynamic arena."""
+    symbols = [s for s in elf.symbols if s.kind == STT_TLS and not s.is_undefined and s.size]
+    arena = next((s for s in symbols if s.name == ARENA), None)
+    if arena is None:
+        raise ValueError("the artifact has no dynamic shared memory")
+    arrays = tuple(
+        (plain_name(s.name), s.value, s.size) for s in symbols if s.size and s.value != arena.value
     )
+    return SharedStorage(arena.value, max(s.value + s.size for s in symbols), arrays)
 
 
 def _enclosing(name: str) -> str:

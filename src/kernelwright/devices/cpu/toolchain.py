@@ -112,7 +112,9 @@ class Toolchain:
 
     def flags(self, mode: str, *, fast_math: bool) -> tuple[str, ...]:
         """Compiler flags of a candidate."""
-        return (*COMMON_FLAGS, *MODE_FLAGS[mode], *(FAST_MATH_FLAGS if fast_math else ()))
+        # On aarch64 atomics would call libgcc helpers that ask the host which instructions it has.
+        inline_atomics = ("-mno-outline-atomics",) if platform.machine() == "aarch64" else ()
+        return (*COMMON_FLAGS, *inline_atomics, *MODE_FLAGS[mode], *(FAST_MATH_FLAGS if fast_math else ()))
 
     def prelude(self, mode: str, *, fast_math: bool) -> Path:
         """Folder with the precompiled header ``kernelwright_cuda.h.gch``, the stubs and the shared arena."""

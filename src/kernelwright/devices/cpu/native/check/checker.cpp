@@ -32,12 +32,13 @@ Checker& checker() {
 
 // ---- a run ----------------------------------------------------------------------------------------
 
-void Checker::prepare(const Job& job, const Library& library, const void* arena) {
+void Checker::prepare(const Job& job, const Candidate& candidate) {
   metrics_ = job.metrics;
   arrays_ = job.shared_arrays;
-  arena_ = reinterpret_cast<uintptr_t>(arena);
-  library_ = library;
-  shared_.resize(library_.tls_end - library_.tls_begin);
+  arena_ = candidate.dynamic_shared();
+  storage_ = candidate.shared_memory(job);
+  library_ = candidate.library();
+  shared_.resize(storage_.bytes());
   report("base\t%llu", static_cast<unsigned long long>(library_.begin));
 }
 
@@ -148,8 +149,8 @@ void Checker::atomic(const Access& access) {
 
 // Whether the access is to shared memory, where its shadow begins; an access beside every array ends the block.
 bool Checker::in_shared(const Access& access, size_t& offset) {
-  if (!library_.is_shared_memory(access.address)) return false;
-  offset = access.address - library_.tls_begin;
+  if (!storage_.contains(access.address)) return false;
+  offset = access.address - storage_.begin;
   if (access.address - arena_ < kArenaBytes) {
     if (access.end() > arena_ + dynamic_bytes_) {
       char what[120];

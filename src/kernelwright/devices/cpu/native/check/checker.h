@@ -7,6 +7,7 @@
 
 #include "../device/abi.h"
 #include "../runtime/block.h"
+#include "../runtime/candidate.h"
 #include "../runtime/job.h"
 #include "../runtime/library.h"
 #include "../runtime/memory.h"
@@ -16,8 +17,7 @@
 namespace kw {
 class Checker final : public ConflictSink {
  public:
-  // `library` is the candidate; `arena` is where the dynamic shared memory of this OS thread begins.
-  void prepare(const Job& job, const Library& library, const void* arena);
+  void prepare(const Job& job, const Candidate& candidate);
   void begin_run(const RunSpec& run, const Memory& memory);
   void end_run();
 
@@ -54,7 +54,7 @@ class Checker final : public ConflictSink {
 
   const Block* block_ = nullptr;
   const Memory* memory_ = nullptr;
-  Library library_;
+  Range library_, storage_;
   uintptr_t arena_ = 0;
   size_t dynamic_bytes_ = 0;
   std::vector<SharedSpec> arrays_;

@@ -2,13 +2,19 @@
 // a fused multiply-add is exact in double before its one rounding.
 #pragma once
 
+#if defined(__aarch64__)
+typedef __fp16 KwHalf;  // g++ has _Float16 there only from version 13 on
+#else
+typedef _Float16 KwHalf;
+#endif
+
 struct __align__(2) __half {
-  _Float16 value;
+  KwHalf value;
   __half() = default;
-  __half(float x) : value(static_cast<_Float16>(x)) {}
-  __half(double x) : value(static_cast<_Float16>(x)) {}
-  __half(int x) : value(static_cast<_Float16>(x)) {}
-  __half(unsigned x) : value(static_cast<_Float16>(x)) {}
+  __half(float x) : value(static_cast<KwHalf>(x)) {}
+  __half(double x) : value(static_cast<KwHalf>(x)) {}
+  __half(int x) : value(static_cast<KwHalf>(x)) {}
+  __half(unsigned x) : value(static_cast<KwHalf>(x)) {}
   operator float() const { return static_cast<float>(value); }
 };
 

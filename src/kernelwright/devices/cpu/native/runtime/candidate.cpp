@@ -69,18 +69,17 @@ uint64_t scalar_bits(const ArgumentSpec& argument) {
 }  // namespace
 
 Candidate::Candidate(const char* path) {
-  library_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library_ == nullptr) harness_fault("the artifact cannot be loaded: %s", dlerror());
-  kernels_ = static_cast<const KwKernel*>(dlsym(library_, "kw_kernels"));
-  if (kernels_ == nullptr) harness_fault("the artifact has no table of kernels");
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) harness_fault("the artifact cannot be loaded: %s", dlerror());
+  kernels_ = static_cast<const KwKernel*>(dlsym(library, "kw_kernels"));
+  arena_ = reinterpret_cast<void* (*)()>(dlsym(library, "kw_arena"));
+  if (kernels_ == nullptr || arena_ == nullptr) harness_fault("the artifact has no table of kernels");
 }
 
-Library Candidate::library() const {
-  dynamic_shared();  // only a looked-up TLS block is entered where find_library looks
-  return find_library(kernels_);
+Range Candidate::shared_memory(const Job& job) const {
+  const uintptr_t begin = dynamic_shared() - job.arena_offset;
+  return {begin, begin + job.shared_bytes};
 }
-
-const void* Candidate::dynamic_shared() const { return dlsym(library_, "kw_dynamic_shared"); }
 
 const KwKernel* Candidate::kernel_for(const LaunchSpec& launch) const {
   const KwKernel* kernel = kernels_;

@@ -18,15 +18,17 @@ class Candidate {
   // Kernel `name`, whose parameters fit the arguments of the launch; else the process ends as a failed launch.
   const KwKernel* kernel_for(const LaunchSpec& launch) const;
 
-  // Where it lies, with the shared memory of the calling OS thread.
-  Library library() const;
+  // Where its code and constants lie.
+  Range library() const { return find_library(kernels_); }
 
-  // Where this OS thread's dynamic shared memory begins.
-  const void* dynamic_shared() const;
+  // The shared memory of the calling OS thread: static arrays and the dynamic arena. It is the candidate's
+  // thread-local storage, whose size and the arena's place in it the job tells.
+  Range shared_memory(const Job& job) const;
+  uintptr_t dynamic_shared() const { return reinterpret_cast<uintptr_t>(arena_()); }
 
  private:
-  void* library_;
   const KwKernel* kernels_;
+  void* (*arena_)();
 };
 
 // Values of one launch's arguments and the pointers to them that the kernel's entry unpacks.

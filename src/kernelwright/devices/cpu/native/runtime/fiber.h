@@ -4,7 +4,7 @@
 
 extern "C" {
 // Saves the running context in *save and goes on with `load`. Written in assembly: 6 registers on x86-64,
-// 20 on aarch64 (that one is written from the procedure call standard and has not been run).
+// 20 on aarch64.
 void kw_switch(void** save, void* load);
 }
 

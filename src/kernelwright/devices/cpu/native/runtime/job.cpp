@@ -79,6 +79,8 @@ Job read_job(int fd) {
       in >> job.metrics;
     } else if (word == "region") {
       job.regions.push_back(read_region(in));
+    } else if (word == "storage") {
+      in >> job.arena_offset >> job.shared_bytes;
     } else if (word == "shared") {
       SharedSpec array;
       in >> array.name >> array.offset >> array.bytes;

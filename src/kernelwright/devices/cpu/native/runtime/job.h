@@ -57,6 +57,7 @@ struct Job {
   unsigned threads = 1;
   uint64_t stack_bytes = 0, memory_bytes = 0, cpu_seconds = 0;
   bool metrics = false;
+  uint64_t arena_offset = 0, shared_bytes = 0;  // of the candidate's thread-local storage
   std::vector<RegionSpec> regions;
   std::vector<SharedSpec> shared_arrays;
   std::vector<LaunchSpec> launches;

@@ -1,17 +1,17 @@
-// Where a loaded library lies in memory.
+// Where a loaded candidate and its shared memory lie.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace kw {
-// Addresses of the segments of one loaded library; the thread-local ones are those of the calling OS thread.
-struct Library {
-  uintptr_t begin = 0, end = 0, tls_begin = 0, tls_end = 0;
+// A range of addresses, `end` not included.
+struct Range {
+  uintptr_t begin = 0, end = 0;
 
   bool contains(uintptr_t address) const { return address - begin < end - begin; }
-  // A candidate's thread-local storage is its shared memory: static arrays and the dynamic arena.
-  bool is_shared_memory(uintptr_t address) const { return address - tls_begin < tls_end - tls_begin; }
+  size_t bytes() const { return end - begin; }
 };
 
-// The library that `inside` points into.
-Library find_library(const void* inside);
+// All segments of the library that `inside` points into.
+Range find_library(const void* inside);
 }  // namespace kw

@@ -17,7 +17,6 @@
 #include "crash.h"
 #include "grid.h"
 #include "job.h"
-#include "library.h"
 #include "memory.h"
 #include "report.h"
 #ifdef KW_CHECK
@@ -42,18 +41,17 @@ Launch make_launch(const LaunchSpec& spec, const KwKernel* kernel, const RunSpec
           run.seed};
 }
 
-// Shared memory starts every run as NaN, so that nothing of an earlier run can be used. Static TLS blocks lie at
-// the same distance from each other on every OS thread, which a look-up on that thread would not tell.
-void poison_shared_memory(Grid& grid, const Library& library) {
-  const uintptr_t distance = library.tls_begin - reinterpret_cast<uintptr_t>(&kw_thread);
-  const size_t bytes = library.tls_end - library.tls_begin;
-  grid.on_every_thread(
-      [&] { memset(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(&kw_thread) + distance), 0xff, bytes); });
+// Shared memory starts every run as NaN, so that nothing of an earlier run can be used.
+void poison_shared_memory(const Job& job, const Candidate& candidate, Grid& grid) {
+  grid.on_every_thread([&] {
+    const Range shared = candidate.shared_memory(job);
+    memset(reinterpret_cast<void*>(shared.begin), 0xff, shared.bytes());
+  });
 }
 
 // One run of the plan: buffers made ready, launches timed. False when it failed.
 bool perform(const Job& job, const std::vector<const KwKernel*>& kernels, const Memory& memory,
-             const Library& library, Grid& grid, size_t index) {
+             const Candidate& candidate, Grid& grid, size_t index) {
   const RunSpec& run = job.runs[index];
   std::vector<Arguments> arguments;
   for (const LaunchSpec& launch : job.launches) arguments.emplace_back(launch, run, memory);
@@ -63,7 +61,7 @@ bool perform(const Job& job, const std::vector<const KwKernel*>& kernels, const 
   }
   for (const Fill& fill : run.fills) memory.fill(fill);
   for (const Copy& copy : run.copies) memory.copy(copy);
-  poison_shared_memory(grid, library);
+  poison_shared_memory(job, candidate, grid);
 #ifdef KW_CHECK
   checker().begin_run(run, memory);
 #endif
@@ -90,15 +88,14 @@ void run_job(const char* artifact, int job_fd, int report_fd) {
   const Candidate candidate(artifact);
   std::vector<const KwKernel*> kernels;
   for (const LaunchSpec& launch : job.launches) kernels.push_back(candidate.kernel_for(launch));
-  const Library library = candidate.library();
   Grid grid(job.threads, job.stack_bytes);
   crash_context().grid = &grid;
 #ifdef KW_CHECK
-  checker().prepare(job, library, candidate.dynamic_shared());
+  checker().prepare(job, candidate);
 #endif
   if (!confine(report_fd)) report("note\tsystem calls are not confined on this kernel");
   for (size_t i = 0; i < job.runs.size(); i++) {
-    if (!perform(job, kernels, memory, library, grid, i)) break;
+    if (!perform(job, kernels, memory, candidate, grid, i)) break;
   }
   report_printed();
   report("end");
