@@ -113,6 +113,11 @@ def test_only_active_code_counts(bench: Bench, source: str) -> None:
         ("struct S { S(); }; S s;\nint n = 0; S::S() { n = 1; }\n" + EMPTY, "runs code when it is loaded"),
         ("__attribute__((constructor)) void f() { __builtin_trap(); }\n" + EMPTY, "runs code when it is loaded"),
         ("__attribute__((destructor)) void f() { __builtin_trap(); }\n" + EMPTY, "runs code when it is loaded"),
+        ('extern "C" void _init() { __builtin_trap(); }\n' + EMPTY, "runs code when it is loaded ('_init')"),
+        ('void f() {}\n__attribute__((section(".init_array"), used)) void (*const p)() = f;\n' + EMPTY, "runs code when"),
+        ("int f() { return 1; }\nextern \"C\" { static auto pick() { return f; } }\n"
+         'extern "C" int g() __attribute__((ifunc("pick2")));\nextern "C" void* pick2() { return (void*)f; }\n'
+         + body("y[0] = g();"), "runs code when it is loaded ('g')"),
         ("__device__ int calls = 0;\n" + body("y[0] = calls++;"), "writable __device__ variable 'calls'"),
         (body("static int calls; y[0] = calls++;"), "writable __device__ variable 'calls'"),
         ('#include "/etc/passwd"\n' + EMPTY, "includes the host path '/etc/passwd' (line 1)"),

@@ -141,6 +141,14 @@ def test_system_calls_are_refused_at_run_time(bench: Bench) -> None:
     assert_healthy(bench)
 
 
+def test_a_constant_cannot_carry_state(bench: Bench) -> None:
+    result = bench.run(
+        kernel("if (i < n) y[i] = 2.f * x[i]; c[0] = 1;", head="__constant__ int c[4];\n" + HEAD)
+    )
+    assert result.status == Status.CRASHED, result
+    assert "write outside every buffer" in result.reason
+
+
 def test_too_much_scratch_is_out_of_memory(bench: Bench) -> None:
     wants = kernel("if (i < n) y[i] = 2.f * x[i];")
     wants.scratch = {"huge": ("float64", 1 << 40)}

@@ -43,6 +43,8 @@ _HEAP = frozenset(
     ("malloc", "free", "calloc", "realloc", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm")
 )
 _RUN_AT_LOAD = frozenset((SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY))
+_RUN_AT_LOAD_SECTIONS = (".init", ".fini", ".preinit", ".ctors", ".dtors")
+_RUN_AT_LOAD_NAMES = frozenset(("_init", "_fini"))  # what the linker makes DT_INIT and DT_FINI of
 _FUNCTION_LOCAL = re.compile(r"_ZZ(?:N?)(\d+)(\w+)")
 
 
@@ -51,14 +53,14 @@ def check_object(elf: ElfFile, constants: frozenset[str], *, instrumented: bool)
 
     An ``instrumented`` file has one entry that runs at load: the call of __tsan_init.
     """
-    at_load = [s for s in elf.sections if s.kind in _RUN_AT_LOAD or s.name.startswith((".ctors", ".dtors"))]
+    at_load = [s for s in elf.sections if s.kind in _RUN_AT_LOAD or s.name.startswith(_RUN_AT_LOAD_SECTIONS)]
     if sum(s.size for s in at_load) > (8 if instrumented else 0):
         return Refusal(
             Status.RULE_BROKEN, "runs code when it is loaded (a global object with a constructor?)"
         )
     for symbol in elf.symbols:
-        if symbol.kind == STT_GNU_IFUNC:
-            return Refusal(Status.RULE_BROKEN, f"runs code when it is loaded (ifunc {symbol.name!r})")
+        if symbol.kind == STT_GNU_IFUNC or (symbol.name in _RUN_AT_LOAD_NAMES and not symbol.is_undefined):
+            return Refusal(Status.RULE_BROKEN, f"runs code when it is loaded ({symbol.name!r})")
         if _keeps_state(symbol) and plain_name(symbol.name) not in constants:
             name = plain_name(symbol.name)
             return Refusal(

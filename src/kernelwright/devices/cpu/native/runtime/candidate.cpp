@@ -1,6 +1,9 @@
 #include "candidate.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -74,6 +77,28 @@ Candidate::Candidate(const char* path) {
   kernels_ = static_cast<const KwKernel*>(dlsym(library, "kw_kernels"));
   arena_ = reinterpret_cast<void* (*)()>(dlsym(library, "kw_arena"));
   if (kernels_ == nullptr || arena_ == nullptr) harness_fault("the artifact has no table of kernels");
+  protect_constants();
+}
+
+// Device code has no writable globals (the build refuses them): whatever claims to be a constant is one.
+void Candidate::protect_constants() const {
+  const Range library = find_library(kernels_);
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+        for (int i = 0; i < info->dlpi_phnum; i++) {
+          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          const uintptr_t begin = info->dlpi_addr + header.p_vaddr, end = begin + header.p_memsz;
+          if (header.p_type != PT_LOAD || !(header.p_flags & PF_W)) continue;
+          if (!static_cast<const Range*>(data)->contains(begin)) continue;
+          const uintptr_t from = begin / page * page;
+          if (mprotect(reinterpret_cast<void*>(from), end - from, PROT_READ) != 0) {
+            harness_fault("the candidate's constants cannot be protected");
+          }
+        }
+        return 0;
+      },
+      const_cast<Range*>(&library));
 }
 
 Range Candidate::shared_memory(const Job& job) const {

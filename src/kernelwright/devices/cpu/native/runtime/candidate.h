@@ -27,6 +27,8 @@ class Candidate {
   uintptr_t dynamic_shared() const { return reinterpret_cast<uintptr_t>(arena_()); }
 
  private:
+  void protect_constants() const;
+
   const KwKernel* kernels_;
   void* (*arena_)();
 };
