@@ -11,19 +11,20 @@ from kernelwright.core.space import Constraint, SearchSpace, Tunable
 from kernelwright.optimiser.acquisition import log_expected_improvement
 from kernelwright.optimiser.base import Observation
 from kernelwright.optimiser.candidates import all_or_sample
-from kernelwright.optimiser.features import make_features
-from kernelwright.optimiser.gaussian_process import Evidence, Hyperparameters, Prior, fit, matern52
+from kernelwright.optimiser.features import make_features, unevenness
+from kernelwright.optimiser.gaussian_process import Evidence, Hyperparameters, fit, matern52
 from kernelwright.optimiser.history import History
 from kernelwright.optimiser.posterior import Posterior
 from kernelwright.optimiser.surrogate import FeasibilityModel
 
 RNG = np.random.default_rng(0)
 GROUPS = np.array([0, 1, 2, 2, 2])
+PRIORS = np.array([[0.0, 1.0]] * 3)
 
 
 def test_the_gradient_of_the_evidence_is_right() -> None:
     points, targets = RNG.random((20, 5)), RNG.standard_normal(20)
-    evidence = Evidence(points, targets, np.full(20, 0.01), GROUPS, Prior())
+    evidence = Evidence(points, targets, np.full(20, 0.01), GROUPS, PRIORS)
     vector = evidence.start + 0.3 * RNG.standard_normal(5)
     _, gradient = evidence(vector)
     steps = 1e-5 * np.eye(5)
@@ -33,7 +34,7 @@ def test_the_gradient_of_the_evidence_is_right() -> None:
 
 def test_fitting_finds_the_column_that_matters() -> None:
     points = RNG.random((60, 3))
-    evidence = Evidence(points, np.sin(6 * points[:, 1]), np.zeros(60), np.arange(3), Prior())
+    evidence = Evidence(points, np.sin(6 * points[:, 1]), np.zeros(60), np.arange(3), PRIORS)
     scales = fit(evidence, None).length_scales
     assert scales[1] < 0.5 * min(scales[0], scales[2])
 
@@ -108,13 +109,17 @@ def test_features_know_alignment_names_and_quantities() -> None:
     )
     features = make_features(space, space.indices)
     points = features.points(space.indices)
-    # bx: scale, alignment; by: scale; method: scale, three names; layout: three; fast: one; the product
-    assert points.shape == (len(space), 2 + 1 + 4 + 3 + 1 + 1)
-    assert features.scales == 2 + 1 + 2 + 1 + 1 + 1
-    assert points[:, :2].min() == 0
+    # bx: scale, alignment, power of two, five values; by: scale, three values; method: the same; layout: three; fast
+    assert points.shape == (len(space), (3 + 5) + (1 + 3) + (1 + 3) + 3 + 1 + 1)
+    assert features.scales == 4 + 2 + 2 + 1 + 1 + 1
+    assert features.length_priors.shape == (features.scales, 2)
+    assert points[:, :3].min() == 0
     assert points.max() == pytest.approx(1)
     aligned = {space.configuration(i)["bx"]: points[i, 1] for i in range(len(space))}
     assert aligned[64] > aligned[32] == aligned[96] > aligned[48] == aligned[80]
+    power = {space.configuration(i)["bx"]: points[i, 2] for i in range(len(space))}
+    assert power == {32: 1, 48: 0, 64: 1, 80: 0, 96: 0}
+    assert sorted(set(unevenness(space, space.indices))) == [0, 1]
 
 
 def test_feasibility_is_learned() -> None:

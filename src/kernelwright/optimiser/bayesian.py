@@ -15,7 +15,7 @@ from kernelwright.optimiser.analysis import analyse
 from kernelwright.optimiser.base import Analysis, Observation, Suggestion
 from kernelwright.optimiser.candidates import all_or_sample, around
 from kernelwright.optimiser.design import space_filling
-from kernelwright.optimiser.features import Points, make_features
+from kernelwright.optimiser.features import Points, make_features, unevenness
 from kernelwright.optimiser.history import History
 from kernelwright.optimiser.related import RelatedResult, make_trend
 from kernelwright.optimiser.static_metrics import StaticModel
@@ -23,7 +23,7 @@ from kernelwright.optimiser.surrogate import FeasibilityModel, SpeedModel
 
 FIRST = 8
 LEAST_KNOWN = 3
-REFIT_GROWTH = 1.1
+REFIT_GROWTH = 1.15
 CENTRES = 5
 CLIMBS = 8
 GOOD_SHARE = 0.01
@@ -121,10 +121,12 @@ class BayesianOptimiser:
         return self.space.row_of(configuration)
 
     def _start(self) -> list[Rows]:
-        """What is asked first: good by the trend, if there is one, and spread over the space."""
+        """What is asked first: good by the trend, if there is one, else as many powers of two as possible; spread."""
         rows = self._candidates.rows
         if self._trend is None:
-            return [rows[i] for i in space_filling(self._features, rows, FIRST, self._rng)]
+            uneven = unevenness(self.space, rows)
+            even = rows[uneven == uneven.min()]
+            return [even[i] for i in space_filling(self._features, even, FIRST, self._rng)]
         predicted = self._trend.at(self._points)
         good = rows[predicted <= np.quantile(predicted, GOOD_SHARE)]
         best = [rows[int(np.argmin(predicted))]]
@@ -162,7 +164,7 @@ class BayesianOptimiser:
         if not mask.any():
             self._candidates = all_or_sample(self.space, self._rng)
             self._points = self._features.points(self._candidates.rows)
-            self._speed, self._fitted_to = None, 0
+            self._speed, self._feasibility, self._fitted_to = None, None, 0
             self._update()
             mask = self._candidates.open(self._history.observations)
         return mask
@@ -222,23 +224,23 @@ class BayesianOptimiser:
             best = sorted(known, key=lambda code: known[code][0])[:CENTRES]
             self._candidates = around(self.space, self._history.stacked(best), self._rng)
             self._points = self._features.points(self._candidates.rows)
+            self._feasibility = None
         start = self._speed.hyperparameters if self._speed else None
         self._speed = SpeedModel.fitted(self._features, self._points, self._history, start, self._trend)
-        self._feasibility = None
         self._fitted_to = len(known)
 
     def _update_feasibility(self) -> None:
         feasible = self._history.feasible()
         if all(feasible.values()):
             return
-        if self._feasibility is None:
-            hyperparameters = self._speed.hyperparameters if self._speed else None
-            self._feasibility = FeasibilityModel.fitted(
-                self._features, self._points, self._history, hyperparameters
-            )
-        there = set(self._feasibility.codes)
+        old = self._feasibility
+        if old is None or len(feasible) >= REFIT_GROWTH * old.fitted_to:
+            start = old.hyperparameters if old else None
+            self._feasibility = FeasibilityModel.fitted(self._features, self._points, self._history, start)
+            return
+        there = set(old.codes)
         for code in [c for c in feasible if c not in there]:
-            self._feasibility.extend(code, self._point(code))
+            old.extend(code, self._point(code))
 
     def _point(self, code: int) -> Points:
         return self._features.points(self._history.rows[code][None])

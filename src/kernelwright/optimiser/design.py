@@ -11,7 +11,7 @@ SUBSET = 500
 def space_filling(features: FeatureMap, rows: Rows, n: int, rng: np.random.Generator) -> list[int]:
     """Positions in ``rows`` [m, d] of ``n`` points, each far from the ones before (randomised maximin)."""
     subset = rng.permutation(len(rows))[:SUBSET]
-    points = features.points(rows[subset])[:, : features.tunable_columns]
+    points = features.points(rows[subset])[:, list(features.scale_columns)]
     chosen = [0]
     nearest = ((points - points[0]) ** 2).sum(axis=1)
     while len(chosen) < min(n, len(subset)):

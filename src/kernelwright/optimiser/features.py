@@ -1,7 +1,7 @@
 """Configurations as points: the columns in which the surrogate measures distances.
 
-Three kinds of columns: a tunable's values (numbers on a linear or logarithmic scale from 0 to 1), membership in each
-value where the order of values means nothing, and the *quantities* that the author of the template computes from
+Four kinds of columns: a tunable's values (numbers on a linear or logarithmic scale from 0 to 1), their relation to
+powers of two, membership in each value (the order of values may mean nothing), and the *quantities* that the author of the template computes from
 tunables in ``[let]`` and in constraints (threads per block, work per thread, bytes of shared memory): performance
 depends on them more directly than on the tunables.
 """
@@ -21,7 +21,11 @@ from kernelwright.core.space import Rows, SearchSpace
 Points = npt.NDArray[np.float64]
 LOG_RATIO = 4
 MAX_QUANTITIES = 12
-MAX_NAMES = 8
+MAX_NAMES = 64
+SCALE_PRIOR = (0.2, 0.8)
+DERIVED_PRIOR = (1.1, 1.0)
+MEMBERSHIP_PRIOR = (1.6, 1.0)
+"""Log length scales: what is computed from the values counts little until the data say otherwise."""
 REFERENCE_ROWS = 2000
 
 
@@ -35,14 +39,27 @@ class Quantity:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Columns [values, k] of one tunable that share a length scale; ``prior`` is (mean, deviation) of its logarithm."""
+
+    columns: Points
+    prior: tuple[float, float]
+
+
+@dataclass(frozen=True)
 class FeatureMap:
-    """Columns over a space. ``groups[c]`` is the number of the length scale that column ``c`` is measured with."""
+    """Columns over a space.
+
+    ``groups[c]`` is the number of the length scale that column ``c`` is measured with, ``length_priors`` [scales, 2]
+    mean and deviation of the logarithms of these; ``scale_columns`` are the plain values of the tunables.
+    """
 
     space: SearchSpace
     tables: tuple[Points, ...]
     quantities: tuple[Quantity, ...]
     groups: npt.NDArray[np.intp]
-    tunable_columns: int
+    length_priors: Points
+    scale_columns: tuple[int, ...]
 
     @property
     def scales(self) -> int:
@@ -61,48 +78,68 @@ class FeatureMap:
 def make_features(space: SearchSpace, reference: Rows) -> FeatureMap:
     """Columns for a space; ``reference`` rows [n, d] are valid ones that set the scale of quantities."""
     blocks = [_blocks(tunable.values) for tunable in space.tunables]
-    tables = [np.concatenate(own, axis=1) for own in blocks]
-    widths = [block.shape[1] for own in blocks for block in own]
-    groups = [number for number, width in enumerate(widths) for _ in range(width)]
-    tunable_columns = len(groups)
+    tables = tuple(np.concatenate([block.columns for block in own], axis=1) for own in blocks)
     rows = reference[np.linspace(0, len(reference) - 1, min(len(reference), REFERENCE_ROWS)).astype(int)]
-    known = (
-        np.concatenate([table[rows[:, axis]] for axis, table in enumerate(tables)], axis=1)
-        if tables
-        else rows
-    )
+    known = [column for axis, table in enumerate(tables) for column in table[rows[:, axis]].T]
     quantities = _quantities(space, rows, known)
-    first = groups[-1] + 1 if groups else 0
-    groups += range(first, first + len(quantities))
-    return FeatureMap(space, tuple(tables), quantities, np.array(groups, dtype=np.intp), tunable_columns)
+    widths = [block.columns.shape[1] for own in blocks for block in own] + [1] * len(quantities)
+    priors = [block.prior for own in blocks for block in own] + [DERIVED_PRIOR] * len(quantities)
+    groups = np.repeat(np.arange(len(widths)), widths)
+    starts = np.cumsum([0, *(table.shape[1] for table in tables)])
+    scales = tuple(
+        int(start) + column
+        for start, own in zip(starts, blocks, strict=False)
+        for column in range(own[0].columns.shape[1])
+    )
+    return FeatureMap(space, tables, quantities, groups, np.array(priors).reshape(-1, 2), scales)
 
 
-def _blocks(values: tuple[Value, ...]) -> list[Points]:
-    """Columns of one tunable, in blocks [values, k] of one length scale each."""
+def _blocks(values: tuple[Value, ...]) -> list[Block]:
+    """Columns of one tunable: its scale, what powers of two say of it, and which value it is."""
     if any(isinstance(value, str) for value in values):
-        return [_membership(len(values))]
+        return [Block(_membership(len(values)), SCALE_PRIOR)]
     numbers = np.array(values, dtype=float)
-    blocks = [_scaled(numbers)[:, None]]
-    if (alignment := _alignment(numbers)) is not None:
-        blocks.append(alignment[:, None])
-    names = sorted(numbers.tolist()) == list(range(len(numbers)))
-    if names and 2 < len(numbers) <= MAX_NAMES:  # 0, 1, 2, ...: as likely names of variants as amounts
-        blocks.append(_membership(len(values)))
+    blocks = [Block(_scaled(numbers)[:, None], SCALE_PRIOR)]
+    blocks += [Block(column[:, None], DERIVED_PRIOR) for column in _powers_of_two(numbers)]
+    if 2 < len(numbers) <= MAX_NAMES:
+        blocks.append(Block(_membership(len(values)), MEMBERSHIP_PRIOR))
     return blocks
 
 
-def _alignment(numbers: Points) -> Points | None:
-    """Largest power of two that divides each number, as a logarithm from 0 to 1; None where it tells nothing new.
+def unevenness(space: SearchSpace, rows: Rows) -> npt.NDArray[np.intp]:
+    """How many tunables of each row [n] have a whole value that is no power of two."""
+    count = np.zeros(len(rows), dtype=np.intp)
+    for axis, tunable in enumerate(space.tunables):
+        if len(tunable.values) > 2 and not any(isinstance(value, str) for value in tunable.values):
+            numbers = np.array(tunable.values, dtype=float)
+            if _whole(numbers):
+                count += (_largest_power(numbers) != numbers)[rows[:, axis]]
+    return count
 
-    48 threads behave like 40 or 80 rather than like 32 or 64: warps, memory transactions and tiles are powers of two.
-    """
-    if numbers.min() < 1 or len(numbers) < 3 or (numbers != np.floor(numbers)).any():
-        return None
+
+def _whole(numbers: Points) -> bool:
+    return bool(numbers.min() >= 1 and numbers.max() < 2**53 and (numbers == np.floor(numbers)).all())
+
+
+def _largest_power(numbers: Points) -> Points:
+    """Largest power of two that divides each whole number."""
     whole = numbers.astype(np.int64)
-    power = np.log2((whole & -whole).astype(float))
-    if not power.max() or np.ptp(power) == 0 or np.array_equal(2.0**power, numbers):
-        return None
-    return np.asarray((power - power.min()) / np.ptp(power))
+    return (whole & -whole).astype(np.float64)
+
+
+def _powers_of_two(numbers: Points) -> list[Points]:
+    """Alignment (log of the largest power of two that divides) and being one, from 0 to 1; empty if all are one.
+
+    48 threads behave like 40 or 80 rather than like 32 or 64: warps, memory transactions, problem sizes and tiles
+    are powers of two, and what is none needs bounds checks and leaves lanes idle.
+    """
+    if len(numbers) < 3 or not _whole(numbers):
+        return []
+    power = _largest_power(numbers)
+    columns = [np.log2(power), (power == numbers).astype(np.float64)]
+    if (power == numbers).all():
+        return []
+    return [(c - c.min()) / np.ptp(c) for c in columns if np.ptp(c) > 0]
 
 
 def _membership(n: int) -> Points:
@@ -137,11 +174,11 @@ def _quantity_column(quantity: Quantity, values: Mapping[str, Any], n: int) -> P
     return column[:, None]
 
 
-def _quantities(space: SearchSpace, rows: Rows, known: Points) -> tuple[Quantity, ...]:
+def _quantities(space: SearchSpace, rows: Rows, known: list[Points]) -> tuple[Quantity, ...]:
     """The usable quantities: positive, at least three values, not a copy of a column that exists."""
     values = _values(space, rows)
     tunables = set(space.names)
-    columns = list(known.T)
+    columns = list(known)
     chosen: list[Quantity] = []
     for expression in _candidates(space):
         numbers, exists = expression.evaluate_where(values)

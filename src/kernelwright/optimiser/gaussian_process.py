@@ -15,17 +15,11 @@ from scipy.optimize import minimize
 
 Array = npt.NDArray[np.float64]
 JITTER = 1e-5
+SIGNAL_PRIOR = (0.0, 1.0)
+NOISE_PRIOR = (-7.0, 1.5)
+"""Mean and standard deviation of the logarithms of the variances."""
 _ROOT5 = float(np.sqrt(5.0))
 _FAILED = 1e10
-
-
-@dataclass(frozen=True)
-class Prior:
-    """Normal priors of the logarithms: (mean, standard deviation)."""
-
-    length_scale: tuple[float, float] = (-0.36, 1.0)
-    signal: tuple[float, float] = (0.0, 1.0)
-    noise: tuple[float, float] = (-7.0, 1.5)
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ class Evidence:
     targets: Array
     extra_noise: Array
     groups: npt.NDArray[np.intp]
-    prior: Prior
+    length_priors: Array
 
     @cached_property
     def pairs(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -84,9 +78,8 @@ class Evidence:
 
     @cached_property
     def _prior_moments(self) -> tuple[Array, Array]:
-        scales = int(self.groups[-1]) + 1
-        entries = [self.prior.length_scale] * scales + [self.prior.signal, self.prior.noise]
-        return np.array([mean for mean, _ in entries]), np.array([deviation for _, deviation in entries])
+        moments = np.vstack([self.length_priors, SIGNAL_PRIOR, NOISE_PRIOR])
+        return moments[:, 0], moments[:, 1]
 
     @property
     def start(self) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from kernelwright.core.configuration import Configuration, Value
 from kernelwright.core.space import Rows, SearchSpace, Tunable
 from kernelwright.optimiser.features import FeatureMap
-from kernelwright.optimiser.gaussian_process import Array, Evidence, Prior, fit
+from kernelwright.optimiser.gaussian_process import Array, Evidence, fit
 from kernelwright.optimiser.posterior import Posterior
 
 LEAST = 8
@@ -59,7 +59,7 @@ def make_trend(features: FeatureMap, related: Sequence[RelatedResult]) -> Trend 
     points = features.points(np.stack([row for row, _ in placed]))
     noise = np.zeros(len(placed))
     targets = (logs - logs.mean()) / scale
-    hyperparameters = fit(Evidence(points, targets, noise, features.groups, Prior()), None)
+    hyperparameters = fit(Evidence(points, targets, noise, features.groups, features.length_priors), None)
     posterior = Posterior(hyperparameters, features.groups, points[:0])
     posterior.add(points, noise)
     return Trend(posterior, posterior.whiten(targets), scale)

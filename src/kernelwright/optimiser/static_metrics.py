@@ -12,12 +12,13 @@ from scipy.special import ndtr
 
 from kernelwright.core.outcome import StaticMetrics
 from kernelwright.optimiser.features import FeatureMap
-from kernelwright.optimiser.gaussian_process import Array, Evidence, Hyperparameters, Prior, fit
+from kernelwright.optimiser.gaussian_process import Array, Evidence, Hyperparameters, fit
 from kernelwright.optimiser.history import History
 from kernelwright.optimiser.posterior import Posterior
 
 LEAST = 12
 NOISE_FLOOR = 1e-4
+LENGTH_PRIOR = (0.0, 1.0)
 
 
 def static_columns(static: StaticMetrics) -> Array:
@@ -72,10 +73,11 @@ class StaticModel:
         points = np.hstack([features.points(history.stacked(known)), (columns[:, usable] - low) / width])
         first = features.scales
         groups = np.concatenate([features.groups, np.arange(first, first + len(low))])
+        priors = np.vstack([features.length_priors, [LENGTH_PRIOR] * len(low)])
         values = np.array([value for value, _ in known.values()])
         centre, scale = float(values.mean()), max(float(values.std()), 1e-6)
         targets, noise = (values - centre) / scale, np.full(len(values), NOISE_FLOOR)
-        hyperparameters = fit(Evidence(points, targets, noise, groups, Prior()), None)
+        hyperparameters = fit(Evidence(points, targets, noise, groups, priors), None)
         posterior = Posterior(hyperparameters, groups, points[:0])
         posterior.add(points, noise)
         whitened = posterior.whiten(targets)

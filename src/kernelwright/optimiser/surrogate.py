@@ -1,20 +1,19 @@
 """The two beliefs over the candidates: how fast they are, and whether they run at all."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kernelwright.optimiser.acquisition import log_expected_improvement
 from kernelwright.optimiser.features import FeatureMap
-from kernelwright.optimiser.gaussian_process import Array, Evidence, Hyperparameters, Prior, fit
+from kernelwright.optimiser.gaussian_process import Array, Evidence, Hyperparameters, fit
 from kernelwright.optimiser.history import History
 from kernelwright.optimiser.posterior import Posterior, Single
 from kernelwright.optimiser.related import BELIEFS, Trend
 
 LEAST_DEVIATION = 1e-5
 LEAST_SCALE = 1e-6
-LEAST_LENGTH_SCALE = 0.15
-DEFAULT_LENGTH_SCALE = 0.5
 FEASIBILITY_NOISE = 0.05
 OPTIMISM = 0.5
 LEAST_FEASIBLE = 0.02
@@ -61,7 +60,7 @@ class SpeedModel:
             rest = values - belief * predicted
             centre, scale = float(rest.mean()), max(float(rest.std()), LEAST_SCALE)
             evidence = Evidence(
-                points, (rest - centre) / scale, (noise / scale) ** 2, features.groups, Prior()
+                points, (rest - centre) / scale, (noise / scale) ** 2, features.groups, features.length_priors
             )
             hyperparameters = fit(evidence, start)
             surprise = evidence(hyperparameters.vector)[0] + len(points) * np.log(scale)
@@ -111,24 +110,30 @@ class SpeedModel:
 class FeasibilityModel:
     """Belief whether candidates can be measured: a regression on +1 and -1, optimistic where nothing is near."""
 
+    hyperparameters: Hyperparameters
     posterior: Posterior
     codes: list[int]
+    fitted_to: int
 
     @classmethod
     def fitted(
-        cls, features: FeatureMap, candidates: Array, history: History, speed: Hyperparameters | None
+        cls, features: FeatureMap, candidates: Array, history: History, start: Hyperparameters | None
     ) -> "FeasibilityModel":
-        """Built on what is known; length scales are those of the speed model, not too short."""
-        scales = np.full(features.scales, DEFAULT_LENGTH_SCALE) if speed is None else speed.length_scales
-        hyperparameters = Hyperparameters(np.maximum(scales, LEAST_LENGTH_SCALE), 1.0, FEASIBILITY_NOISE)
-        posterior = Posterior(hyperparameters, features.groups, candidates)
+        """Fit to everything told; ``candidates`` are points [m, columns]."""
         known = history.feasible()
-        posterior.add(features.points(history.stacked(known)), np.zeros(len(known)))
-        return cls(posterior, list(known))
+        points = features.points(history.stacked(known))
+        noise = np.full(len(points), FEASIBILITY_NOISE)
+        evidence = Evidence(
+            points, _labels(known, list(known)), noise, features.groups, features.length_priors
+        )
+        hyperparameters = fit(evidence, start)
+        posterior = Posterior(hyperparameters, features.groups, candidates)
+        posterior.add(points, noise)
+        return cls(hyperparameters, posterior, list(known), len(known))
 
     def extend(self, code: int, point: Array) -> None:
         """Condition on one more outcome at a point [1, columns]."""
-        self.posterior.add(point, np.zeros(1))
+        self.posterior.add(point, np.full(1, FEASIBILITY_NOISE))
         self.codes.append(code)
 
     def log_probability(self, history: History) -> Array:
@@ -140,9 +145,12 @@ class FeasibilityModel:
         return _log_share(self.posterior.predict(points, self._whitened(history))[0])
 
     def _whitened(self, history: History) -> Array:
-        known = history.feasible()
-        labels = [(1.0 if known[code] else -1.0) - OPTIMISM for code in self.codes]
-        return self.posterior.whiten(np.array(labels))
+        return self.posterior.whiten(_labels(history.feasible(), self.codes))
+
+
+def _labels(feasible: Mapping[int, bool], codes: Sequence[int]) -> Array:
+    """Targets [n]: +1 and -1, less the mean that stands where nothing is known."""
+    return np.array([(1.0 if feasible[code] else -1.0) - OPTIMISM for code in codes])
 
 
 def _log_share(mean: Single) -> Array:
