@@ -73,7 +73,7 @@ def lock_down(
         _try("capabilities", lambda: drop_capabilities(libc)),
         _try("limits", lambda: _set_limits(limits, processes=user.holds)),
         # After the change of user, which clears it.
-        _try("ends with parent", lambda: die_with(libc, parent)),
+        _try("ends with parent", lambda: die_with(libc, parent, gpu=gpu)),
         _try("landlock", lambda: restrict_files(libc, writable, readable, gpu=gpu)),
         _signals(libc, user),
         _try("seccomp", lambda: filter_calls(libc)),

@@ -62,12 +62,13 @@ def drop_capabilities(libc: ctypes.CDLL) -> str:
     return "all dropped"
 
 
-def die_with(libc: ctypes.CDLL, parent: int) -> str:
+def die_with(libc: ctypes.CDLL, parent: int, *, gpu: bool) -> str:
     """Have the kernel end this process when its parent ends; at once if it has ended already.
 
-    Also hides memory and environment from other processes of the same user.
+    Also hides memory and environment from other processes of the same user. Not on a GPU: a hidden process does
+    not own its ``/proc/self``, where libcuda has to write (else CUDA_ERROR_OPERATING_SYSTEM, 304).
     """
-    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    libc.prctl(_PR_SET_DUMPABLE, int(gpu), 0, 0, 0)
     if libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0):
         raise OSError(ctypes.get_errno(), "PR_SET_PDEATHSIG refused")
     if os.getppid() != parent:

@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
 
 def _confine(setup: WorkerSetup) -> SandboxReport:
     if setup.role == "prepare":  # builds our own sources only, into the user's cache
-        die_with(ctypes.CDLL(None, use_errno=True), setup.parent)
+        die_with(ctypes.CDLL(None, use_errno=True), setup.parent, gpu=False)
         return SandboxReport()
     writable = [setup.scratch] if setup.role != "compile" else [setup.scratch, setup.artifacts]
     return lock_down(
