@@ -17,7 +17,6 @@ ROUNDS = 20
 WRITER = """
 import itertools, sys
 from pathlib import Path
-from kernelwright.memory.records import Milestone
 from kernelwright.memory.store import Memory
 from tests.memory.samples import TEMPLATE, experiment, measured
 with Memory.open(Path(sys.argv[1]), create=False) as memory:
@@ -26,8 +25,7 @@ with Memory.open(Path(sys.argv[1]), create=False) as memory:
     for index in itertools.count():
         one = experiment(index, measured(*[index + 1.0] * 5))
         if one.candidate not in known:
-            lead = Milestone("c1", 0, index, "any", 1.0) if index % 3 == 0 else None
-            print(memory.record(one, TEMPLATE, lead), index, flush=True)
+            print(memory.record(one, TEMPLATE), index, flush=True)
 """
 
 
@@ -63,10 +61,8 @@ def test_sigkill_loses_no_acknowledged_experiment_and_repeats_none(memory_file: 
         db.close()
         with Memory.open(memory_file, create=False) as memory:
             kept = {one.number: one for one in memory.experiments("c1")}
-            leads = {lead.experiment for lead in memory.milestones("c1")}
         assert acknowledged.items() <= {n: one.configuration["BM"] for n, one in kept.items()}.items()
         assert len({one.candidate for one in kept.values()}) == len(kept)
         assert [one.configuration["BM"] for one in kept.values()] == list(range(len(kept)))
         assert all(len(one.outcome.cases) == 5 for one in kept.values())
-        assert leads == {n for n, one in kept.items() if int(one.configuration["BM"]) % 3 == 0}
     assert len(acknowledged) > ROUNDS

@@ -81,28 +81,30 @@ def test_a_candidate_is_recorded_once_a_campaign_and_nothing_of_the_second_stays
 def test_history_cannot_be_changed_whoever_tries(
     memory: Memory, memory_file: Path, table: str, change: str
 ) -> None:
-    number = memory.record(experiment(1), TEMPLATE, Milestone("c1", 0, 1.0, "tiling", 0.5))
+    memory.milestone(Milestone("c1", memory.record(experiment(1), TEMPLATE), 1.0, "tiling", 0.5))
     column = {"experiments": "score = 0", "measurements": "median_ms = 0", "milestones": "ratio = 0"}[table]
     before = (list(memory.experiments("c1")), memory.milestones("c1"))
+    assert before[0]
+    assert before[1]
     other = sqlite3.connect(memory_file)
     with pytest.raises(sqlite3.IntegrityError, match="are history"):
         other.execute(change.format(table, column))
     other.close()
     assert (list(memory.experiments("c1")), memory.milestones("c1")) == before
-    assert memory.milestones("c1") == [Milestone("c1", number, 1.0, "tiling", 0.5)]
 
 
-def test_an_experiment_and_its_milestone_are_kept_together_or_not_at_all(memory: Memory) -> None:
-    with pytest.raises(MemoryFileError, match="refused"):
-        memory.record(experiment(1), TEMPLATE, Milestone("no such campaign", 0, 1.0, "tiling", 0.5))
-    assert list(memory.experiments("c1")) == []
-    first = memory.record(experiment(2), TEMPLATE, Milestone("c1", 0, 1.0, "tiling", 0.5, rank=3))
-    second = memory.record(experiment(3), TEMPLATE)
-    memory.milestone(Milestone("c1", second, 2.0, "vectors", 0.4))
-    assert [(m.experiment, m.rank, m.ratio) for m in memory.milestones("c1")] == [
-        (first, 3, 0.5),
-        (second, None, 0.4),
+def test_milestones_come_back_in_order_and_one_experiment_can_lead_twice(memory: Memory) -> None:
+    first, second = (memory.record(experiment(n), TEMPLATE) for n in (1, 2))
+    given_ones = [
+        Milestone("c1", first, 1.0, "tiling", 0.5, rank=3),
+        Milestone("c1", second, 2.0, "vectors", 0.4),
+        Milestone("c1", first, 3.0, "tiling again", 0.5),
     ]
+    for one in given_ones:
+        memory.milestone(one)
+    assert memory.milestones("c1") == given_ones
+    with pytest.raises(MemoryFileError, match="refused: FOREIGN KEY"):
+        memory.milestone(Milestone("c1", 99, 4.0, "of nothing", 0.1))
 
 
 def test_campaigns_by_id_start_or_last(memory: Memory) -> None:

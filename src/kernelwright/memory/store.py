@@ -5,7 +5,7 @@ One transaction per experiment: a process killed at any instant loses at most th
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +13,7 @@ from typing import Self
 
 from kernelwright.core.errors import MemoryFileError
 from kernelwright.core.outcome import Status
+from kernelwright.memory.claims import Claims
 from kernelwright.memory.database import Database, Value
 from kernelwright.memory.opening import open_for_reading, open_for_writing
 from kernelwright.memory.records import CampaignRecord, Experiment, Milestone, ProblemRecord, TemplateRecord
@@ -45,6 +46,7 @@ class Memory:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._claims = Claims(Path(f"{database.path}.lock"))
         self.path = database.path
 
     @classmethod
@@ -63,7 +65,8 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file and let go of what is claimed."""
+        self._claims.release()
         self._database.close()
 
     # -- writing --------------------------------------------------------------------------------------
@@ -74,14 +77,8 @@ class Memory:
             self._database.insert("problems", asdict(problem), unless_known=True)
             self._database.insert("campaigns", campaign_row(campaign))
 
-    def record(
-        self, experiment: Experiment, template: TemplateRecord, milestone: Milestone | None = None
-    ) -> int:
-        """Add an experiment with its raw samples, all or nothing; its number.
-
-        A ``milestone`` of this experiment goes with it, its ``experiment`` is filled in. Refuses a candidate twice
-        in a campaign.
-        """
+    def record(self, experiment: Experiment, template: TemplateRecord) -> int:
+        """Add an experiment with its raw samples, all or nothing; its number. Refuses a candidate twice in a campaign."""
         database = self._database
         with database.transaction():
             database.insert("templates", template_row(template), unless_known=True)
@@ -89,14 +86,21 @@ class Memory:
             number = database.insert("experiments", experiment_row(experiment, time.time()))
             for position, timing in enumerate(experiment.outcome.cases):
                 database.insert("measurements", measurement_row(number, position, timing))
-            if milestone is not None:
-                database.insert("milestones", asdict(replace(milestone, experiment=number)))
         return number
 
     def milestone(self, milestone: Milestone) -> None:
-        """A new incumbent that is in the memory already."""
+        """A new incumbent, an experiment that is in the memory already."""
         with self._database.transaction():
             self._database.insert("milestones", asdict(milestone))
+
+    def claim(self, campaign: str) -> None:
+        """Keep every other process from running the campaign until this memory is closed or the process ends."""
+        for row in self._database.rows("SELECT rowid FROM campaigns WHERE id = ?", campaign):
+            if not self._claims.claim(row[0]):
+                raise MemoryFileError(
+                    f"{self.path}: the campaign {campaign} is being run by another process: "
+                    "wait for its end, or stop it first"
+                )
 
     def progress(self, campaign: str, state: str, seconds: float) -> None:
         """State and used time of a campaign."""
