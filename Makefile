@@ -39,7 +39,7 @@ fmt: $(VENV)/.dev ## format, and mend what the linter can mend
 # A machine with a GPU gets NVIDIA's packages; the cpu device needs a compiler instead.
 device-packages: $(VENV)/.run
 	@if [ "$(DEVICE)" != cpu ] && $(BIN)/python -c '$(PROBE); raise SystemExit(not found.usable)'; then \
-		$(MAKE) --no-print-directory $(VENV)/.cuda; \
+		$(MAKE) --no-print-directory --silent $(VENV)/.cuda; \
 	elif ! command -v g++ > /dev/null; then \
 		echo "the cpu device compiles kernels with g++, which is missing: apt-get install g++" >&2; exit 1; \
 	fi
@@ -53,6 +53,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/pip
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.cuda: pyproject.toml | $(BIN)/pip
+	@echo "installing NVIDIA's packages for the GPU"
 	$(PIP) --editable '.[cuda]'
 	@touch $@
 
