@@ -115,7 +115,7 @@ def test_only_active_code_counts(bench: Bench, source: str) -> None:
         ("__attribute__((destructor)) void f() { __builtin_trap(); }\n" + EMPTY, "runs code when it is loaded"),
         ('extern "C" void _init() { __builtin_trap(); }\n' + EMPTY, "runs code when it is loaded ('_init')"),
         ('void f() {}\n__attribute__((section(".init_array"), used)) void (*const p)() = f;\n' + EMPTY, "runs code when"),
-        ("int f() { return 1; }\nextern \"C\" { static auto pick() { return f; } }\n"
+        ("int f() { return 1; }\n"
          'extern "C" int g() __attribute__((ifunc("pick2")));\nextern "C" void* pick2() { return (void*)f; }\n'
          + body("y[0] = g();"), "runs code when it is loaded ('g')"),
         ("__device__ int calls = 0;\n" + body("y[0] = calls++;"), "writable __device__ variable 'calls'"),

@@ -11,6 +11,8 @@ from kernelwright.devices.cpu.data import CaseData
 from kernelwright.devices.cpu.layout import FileLayout, Region
 from kernelwright.devices.cpu.symbols import SharedStorage
 
+MAX_STACKS = 28_000
+
 
 @dataclass(frozen=True)
 class ThreadOrder:
@@ -73,7 +75,7 @@ class Job:
     def text(self, settings: Settings, data: Mapping[int, CaseData], output_fd: int, cpu_seconds: int) -> str:
         """The job as the runner reads it (native/runtime/job.h)."""
         lines = [
-            f"threads {settings.threads}",
+            f"threads {self._threads(settings)}",
             f"stack {settings.stack_bytes}",
             f"memory {self._address_space(settings, data)}",
             f"seconds {cpu_seconds}",
@@ -89,6 +91,11 @@ class Job:
         lines += [_launch_line(launch, slots) for launch in self.plan.launches]
         lines += [self._run_line(i, data, output_fd, index) for i in range(len(self.runs))]
         return "\n".join(lines) + "\n"
+
+    def _threads(self, settings: Settings) -> int:
+        """OS threads: every fiber's stack and its guard page are two mappings, of which Linux gives 65530."""
+        largest = max((prod(launch.block) for launch in self.plan.launches), default=1)
+        return max(1, min(settings.threads, MAX_STACKS // largest))
 
     def _address_space(self, settings: Settings, data: Mapping[int, CaseData]) -> int:
         stacks = settings.threads * (1024 * (settings.stack_bytes + 4096) + (80 << 20))

@@ -100,7 +100,8 @@ BufferShadow::When Checker::when() const { return {now(), block_number_, first_o
 // Registers, local arrays and what the runtime hands out are no memory of the kernel.
 bool Checker::is_private(uintptr_t address) const {
   return block_ == nullptr || block_->stacks().contains(reinterpret_cast<const void*>(address)) ||
-         address - reinterpret_cast<uintptr_t>(&kw_thread) < sizeof kw_thread || block_->is_runtime_memory(address);
+         address - reinterpret_cast<uintptr_t>(&kw_thread) < sizeof kw_thread ||
+         block_->is_runtime_memory(address);
 }
 
 void Checker::access(const Access& access, bool sized) {
@@ -147,14 +148,16 @@ void Checker::atomic(const Access& access) {
   buffer->atomic(access, when(), *this);
 }
 
-// Whether the access is to shared memory, where its shadow begins; an access beside every array ends the block.
+// Whether the access is to shared memory, where its shadow begins; an access beside every array ends the
+// block.
 bool Checker::in_shared(const Access& access, size_t& offset) {
   if (!storage_.contains(access.address)) return false;
   offset = access.address - storage_.begin;
   if (access.address - arena_ < kArenaBytes) {
     if (access.end() > arena_ + dynamic_bytes_) {
       char what[120];
-      snprintf(what, sizeof what, "past the %zu bytes of dynamic shared memory of the launch", dynamic_bytes_);
+      snprintf(what, sizeof what, "past the %zu bytes of dynamic shared memory of the launch",
+               dynamic_bytes_);
       fault(access, Fault::kOutOfBounds, what, -1);
       Block::current()->abandon();
     }
@@ -196,9 +199,11 @@ void Checker::settle() {
   if (memcmp(reinterpret_cast<const void*>(access.address), pending_.old, access.bytes) == 0) return;
   if (!first_time(access.pc, Fault::kRace)) return;
   const uint3 b = kw_thread.block;
-  report_finding("race", "@%p two different stores of %zu bytes to %s memory, no order between, block (%u,%u,%u) threads %d and %d",
-                 access.pc, access.bytes, pending_.shared ? "shared" : "global", b.x, b.y, b.z, pending_.first,
-                 pending_.second);
+  report_finding("race",
+                 "@%p two different stores of %zu bytes to %s memory, no order between, block (%u,%u,%u) "
+                 "threads %d and %d",
+                 access.pc, access.bytes, pending_.shared ? "shared" : "global", b.x, b.y, b.z,
+                 pending_.first, pending_.second);
 }
 
 bool Checker::first_time(const void* pc, Fault fault) { return seen_[{pc, fault}]++ == 0; }

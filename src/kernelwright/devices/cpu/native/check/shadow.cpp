@@ -45,11 +45,13 @@ void SharedShadow::read(Cell& cell, const Access& access, const Moment& now, Con
   cell.readers.add(now);
 }
 
-void SharedShadow::store(Cell& cell, const Access& access, const Moment& now, ConflictSink& sink, bool& overlap) {
+void SharedShadow::store(Cell& cell, const Access& access, const Moment& now, ConflictSink& sink,
+                         bool& overlap) {
   if (!cell.readers.before(now)) {
     const bool many = cell.readers.spread == Readers::kManyWarps;
-    sink.conflict(access, {many ? Fault::kRace : race_between(cell.readers.last.rank, now.rank),
-                           "to shared memory read by another thread, no barrier between", cell.readers.last.rank});
+    sink.conflict(access,
+                  {many ? Fault::kRace : race_between(cell.readers.last.rank, now.rank),
+                   "to shared memory read by another thread, no barrier between", cell.readers.last.rank});
   } else if (cell.write.epoch >= first_epoch_ && !cell.write.before(now) && !overlap) {
     overlap = true;
     sink.overlapping_stores(access, cell.write.rank, true);
@@ -64,7 +66,8 @@ void SharedShadow::atomic(size_t offset, const Access& access, const Moment& now
   for (size_t i = first; i < last; i++) {
     Cell& cell = cells_.at(i);
     if (cell.write.epoch < first_epoch_) {
-      sink.conflict(access, {Fault::kUninitialisedShared, "(atomic) of shared memory that this block never wrote", -1});
+      sink.conflict(
+          access, {Fault::kUninitialisedShared, "(atomic) of shared memory that this block never wrote", -1});
     } else if (!cell.atomic && !cell.write.before(now)) {
       sink.conflict(access, {race_between(cell.write.rank, now.rank),
                              "(atomic) to shared memory written by another thread, no barrier between",
@@ -103,7 +106,8 @@ void BufferShadow::read(Cell& cell, const Access& access, const When& when, Conf
     sink.conflict(access, {Fault::kUninitialisedGlobal, "of global memory that nothing has written", -1});
   } else if (cell.write_block >= when.launch && cell.written && !cell.atomic) {
     if (cell.write_block != when.block) {
-      if (!when.fenced) sink.conflict(access, {Fault::kRace, "of global memory written by another block", -1});
+      if (!when.fenced)
+        sink.conflict(access, {Fault::kRace, "of global memory written by another block", -1});
     } else if (!cell.write.before(when.now)) {
       sink.conflict(access, {race_between(cell.write.rank, when.now.rank),
                              "of global memory written by another thread of the block, no barrier between",
@@ -116,7 +120,8 @@ void BufferShadow::read(Cell& cell, const Access& access, const When& when, Conf
   cell.readers.add(when.now);
 }
 
-void BufferShadow::store(Cell& cell, const Access& access, const When& when, ConflictSink& sink, bool& overlap) {
+void BufferShadow::store(Cell& cell, const Access& access, const When& when, ConflictSink& sink,
+                         bool& overlap) {
   const bool read_now = cell.read_block >= when.launch;
   const bool written_now = cell.written && cell.write_block >= when.launch;
   if (read_now && !when.fenced && (cell.many_blocks_read || cell.read_block != when.block)) {
@@ -141,7 +146,8 @@ void BufferShadow::atomic(const Access& access, const When& when, ConflictSink& 
   for (size_t i = (access.address - begin_) / granule_; i <= last; i++) {
     Cell& cell = cells_.at(i);
     if (!cell.written && !initialised_) {
-      sink.conflict(access, {Fault::kUninitialisedGlobal, "(atomic) of global memory that nothing has written", -1});
+      sink.conflict(access,
+                    {Fault::kUninitialisedGlobal, "(atomic) of global memory that nothing has written", -1});
     }
     cell.write = when.now;
     cell.write_block = when.block;
@@ -151,7 +157,8 @@ void BufferShadow::atomic(const Access& access, const When& when, ConflictSink& 
 }
 
 size_t BufferShadow::unwritten() const {
-  return static_cast<size_t>(std::count_if(cells_.begin(), cells_.end(), [](const Cell& c) { return !c.written; }));
+  return static_cast<size_t>(
+      std::count_if(cells_.begin(), cells_.end(), [](const Cell& c) { return !c.written; }));
 }
 
 }  // namespace kw

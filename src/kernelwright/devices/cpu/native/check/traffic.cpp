@@ -51,11 +51,12 @@ void Traffic::add_global(Instruction& instruction, const Request& request) {
   instruction.ideal += (request.count * instruction.bytes + kSector - 1) / kSector;
 }
 
-// Accesses of 8 and 16 bytes are served a half and a quarter of the warp at a time. Within one part, each bank
-// serves one 4-byte word a wavefront; lanes that read the same word share it.
+// Accesses of 8 and 16 bytes are served a half and a quarter of the warp at a time. Within one part, each
+// bank serves one 4-byte word a wavefront; lanes that read the same word share it.
 void Traffic::add_shared(Instruction& instruction, const Request& request) {
   const size_t words_each = std::max<size_t>(1, instruction.bytes / kBankBytes);
-  const size_t lanes_each = instruction.bytes <= kBankBytes ? 32 : std::max<size_t>(1, 128 / instruction.bytes);
+  const size_t lanes_each =
+      instruction.bytes <= kBankBytes ? 32 : std::max<size_t>(1, 128 / instruction.bytes);
   for (size_t first = 0; first < request.count; first += lanes_each) {
     std::vector<uintptr_t> words;
     for (size_t i = first; i < std::min<size_t>(request.count, first + lanes_each); i++) {

@@ -7,8 +7,8 @@
 #include "access.h"
 
 namespace kw {
-// Accesses are matched into warp requests by counting: the n-th execution of one instruction by each lane of a
-// warp is one request. That is exact where lanes do not diverge.
+// Accesses are matched into warp requests by counting: the n-th execution of one instruction by each lane of
+// a warp is one request. That is exact where lanes do not diverge.
 class Traffic {
  public:
   static constexpr uint64_t kBlocks = 4;       // of each launch: the first ones stand for all

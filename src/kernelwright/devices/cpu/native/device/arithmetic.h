@@ -1,8 +1,8 @@
 // Arithmetic intrinsics. The fast approximations of the GPU are computed at full precision here.
 #pragma once
 
-#define KW_MIN_MAX(T)                                 \
-  inline T min(T a, T b) { return a < b ? a : b; }    \
+#define KW_MIN_MAX(T)                              \
+  inline T min(T a, T b) { return a < b ? a : b; } \
   inline T max(T a, T b) { return a > b ? a : b; }
 KW_MIN_MAX(int)
 KW_MIN_MAX(unsigned)
@@ -112,9 +112,7 @@ inline double __hiloint2double(int high, int low) {
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __clz(int x) { return x ? __builtin_clz(static_cast<unsigned>(x)) : 32; }
-inline int __clzll(long long x) {
-  return x ? __builtin_clzll(static_cast<unsigned long long>(x)) : 64;
-}
+inline int __clzll(long long x) { return x ? __builtin_clzll(static_cast<unsigned long long>(x)) : 64; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 inline unsigned __brev(unsigned x) {
@@ -131,9 +129,7 @@ inline unsigned __umulhi(unsigned a, unsigned b) {
 inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
 }
-inline unsigned __sad(int a, int b, unsigned c) {
-  return c + static_cast<unsigned>(a > b ? a - b : b - a);
-}
+inline unsigned __sad(int a, int b, unsigned c) { return c + static_cast<unsigned>(a > b ? a - b : b - a); }
 inline unsigned __usad(unsigned a, unsigned b, unsigned c) { return c + (a > b ? a - b : b - a); }
 inline int __dp4a(int a, int b, int c) {
   for (int i = 0; i < 4; i++) c += static_cast<int8_t>(a >> 8 * i) * static_cast<int8_t>(b >> 8 * i);

@@ -52,18 +52,18 @@ __forceinline__ T add(T* p, T v) {
 }
 }  // namespace kw
 
-#define KW_ATOMIC(NAME, EXPRESSION)                        \
-  template <class T>                                       \
-  __forceinline__ T NAME(T* p, kw::Same<T> v) {                     \
+#define KW_ATOMIC(NAME, EXPRESSION)                               \
+  template <class T>                                              \
+  __forceinline__ T NAME(T* p, kw::Same<T> v) {                   \
     return kw::update(p, [v](T old) -> T { return EXPRESSION; }); \
-  }                                                        \
-  template <class T>                                       \
-  __forceinline__ T NAME##_block(T* p, kw::Same<T> v) {             \
-    return NAME(p, v);                                     \
-  }                                                        \
-  template <class T>                                       \
-  __forceinline__ T NAME##_system(T* p, kw::Same<T> v) {            \
-    return NAME(p, v);                                     \
+  }                                                               \
+  template <class T>                                              \
+  __forceinline__ T NAME##_block(T* p, kw::Same<T> v) {           \
+    return NAME(p, v);                                            \
+  }                                                               \
+  template <class T>                                              \
+  __forceinline__ T NAME##_system(T* p, kw::Same<T> v) {          \
+    return NAME(p, v);                                            \
   }
 template <class T>
 __forceinline__ T atomicAdd(T* p, kw::Same<T> v) {
@@ -81,7 +81,7 @@ KW_ATOMIC(atomicSub, static_cast<T>(old - v))
 KW_ATOMIC(atomicExch, (static_cast<void>(old), v))
 KW_ATOMIC(atomicMin, v < old ? v : old)
 KW_ATOMIC(atomicMax, v > old ? v : old)
-KW_ATOMIC(atomicAnd, static_cast<T>(old & v))
+KW_ATOMIC(atomicAnd, static_cast<T>(old& v))
 KW_ATOMIC(atomicOr, static_cast<T>(old | v))
 KW_ATOMIC(atomicXor, static_cast<T>(old ^ v))
 KW_ATOMIC(atomicInc, old >= v ? T(0) : static_cast<T>(old + 1))

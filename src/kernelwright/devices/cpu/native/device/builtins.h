@@ -31,21 +31,20 @@ inline long clock() { return static_cast<long>(clock64()); }
 // Device printf goes to a bounded log of the runtime, never to the runner's streams.
 #define printf(...) kw_print(__VA_ARGS__)
 #undef assert
-#define assert(condition) \
-  ((condition) ? static_cast<void>(0) : kw_assert_failed(#condition, __LINE__))
+#define assert(condition) ((condition) ? static_cast<void>(0) : kw_assert_failed(#condition, __LINE__))
 #define __trap() __builtin_trap()
 #define __builtin_assume(condition) static_cast<void>(0)
 
 // The loop hints, cache operators and address spaces of the GPU mean nothing here: plain accesses.
-#define KW_LOAD(NAME)                             \
-  template <class T>                              \
-  __forceinline__ T NAME(const T* from) {         \
-    return *from;                                 \
+#define KW_LOAD(NAME)                     \
+  template <class T>                      \
+  __forceinline__ T NAME(const T* from) { \
+    return *from;                         \
   }
-#define KW_STORE(NAME)                                   \
-  template <class T>                                     \
-  __forceinline__ void NAME(T* to, kw::Same<T> value) {  \
-    *to = value;                                         \
+#define KW_STORE(NAME)                                  \
+  template <class T>                                    \
+  __forceinline__ void NAME(T* to, kw::Same<T> value) { \
+    *to = value;                                        \
   }
 KW_LOAD(__ldg)
 KW_LOAD(__ldcg)

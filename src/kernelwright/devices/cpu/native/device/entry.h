@@ -35,8 +35,8 @@ template <class... A, void (*kKernel)(A...)>
 struct Entry<kKernel> {
   static constexpr char signature[] = {parameter_code<A>()..., 0};
   template <size_t... I>
-  static inline __attribute__((always_inline)) KW_ENTRY_UNCHECKED void unpack(
-      void** arguments, std::index_sequence<I...>) {
+  static inline __attribute__((always_inline)) KW_ENTRY_UNCHECKED void unpack(void** arguments,
+                                                                              std::index_sequence<I...>) {
     kKernel(*static_cast<std::remove_reference_t<A>*>(arguments[I])...);
   }
   static KW_ENTRY_UNCHECKED void call(void** arguments) {

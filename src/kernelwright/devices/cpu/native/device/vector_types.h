@@ -1,13 +1,13 @@
 // CUDA's vector types with CUDA's alignments (CUDA C++ Programming Guide, table "Alignment Requirements").
 #pragma once
 
-#define KW_VECTOR(T, NAME, ALIGN2, ALIGN4)                                                        \
-  struct __align__(sizeof(T)) NAME##1 { T x; };                                                   \
-  struct __align__(ALIGN2) NAME##2 { T x, y; };                                                   \
-  struct __align__(ALIGN4) NAME##4 { T x, y, z, w; };                                             \
-  inline NAME##1 make_##NAME##1(T x) { return {x}; }                                              \
-  inline NAME##2 make_##NAME##2(T x, T y) { return {x, y}; }                                      \
-  inline NAME##3 make_##NAME##3(T x, T y, T z) { return {x, y, z}; }                              \
+#define KW_VECTOR(T, NAME, ALIGN2, ALIGN4)                           \
+  struct __align__(sizeof(T)) NAME##1 { T x; };                      \
+  struct __align__(ALIGN2) NAME##2 { T x, y; };                      \
+  struct __align__(ALIGN4) NAME##4 { T x, y, z, w; };                \
+  inline NAME##1 make_##NAME##1(T x) { return {x}; }                 \
+  inline NAME##2 make_##NAME##2(T x, T y) { return {x, y}; }         \
+  inline NAME##3 make_##NAME##3(T x, T y, T z) { return {x, y, z}; } \
   inline NAME##4 make_##NAME##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 #define KW_VECTOR3(T, NAME) \
   struct NAME##3 { T x, y, z; };

@@ -76,19 +76,11 @@ inline T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32, KW_L
   return kw::shuffle(mask, v, l < (l & ~(w - 1)) + delta ? l : l - delta, line);
 }
 
-inline void __syncwarp(unsigned mask = kw::kFullMask, KW_LINE) {
-  kw_warp_meet(kKwSync, mask, 0, line);
-}
+inline void __syncwarp(unsigned mask = kw::kFullMask, KW_LINE) { kw_warp_meet(kKwSync, mask, 0, line); }
 inline unsigned __activemask(KW_LINE) { return kw_active_mask(line); }
-inline unsigned __ballot_sync(unsigned mask, int p, KW_LINE) {
-  return kw::ballot(mask, p != 0, line);
-}
-inline int __any_sync(unsigned mask, int p, KW_LINE) {
-  return kw::ballot(mask, p != 0, line) != 0;
-}
-inline int __all_sync(unsigned mask, int p, KW_LINE) {
-  return kw::ballot(mask, p == 0, line) == 0;
-}
+inline unsigned __ballot_sync(unsigned mask, int p, KW_LINE) { return kw::ballot(mask, p != 0, line); }
+inline int __any_sync(unsigned mask, int p, KW_LINE) { return kw::ballot(mask, p != 0, line) != 0; }
+inline int __all_sync(unsigned mask, int p, KW_LINE) { return kw::ballot(mask, p == 0, line) == 0; }
 
 template <class T>
 inline unsigned __match_any_sync(unsigned mask, T v, KW_LINE) {
@@ -108,16 +100,16 @@ inline unsigned __match_all_sync(unsigned mask, T v, int* all, KW_LINE) {
   return *all ? mask : 0;
 }
 
-#define KW_REDUCE(NAME, EXPRESSION)                                                    \
-  template <class T>                                                                   \
-  inline T NAME(unsigned mask, T v, KW_LINE) {                                         \
-    static_assert(std::is_integral<T>::value, #NAME " takes integers");                \
+#define KW_REDUCE(NAME, EXPRESSION)                                                        \
+  template <class T>                                                                       \
+  inline T NAME(unsigned mask, T v, KW_LINE) {                                             \
+    static_assert(std::is_integral<T>::value, #NAME " takes integers");                    \
     return kw::reduce(mask, v, [](T a, T b) { return static_cast<T>(EXPRESSION); }, line); \
   }
 KW_REDUCE(__reduce_add_sync, a + b)
 KW_REDUCE(__reduce_min_sync, a < b ? a : b)
 KW_REDUCE(__reduce_max_sync, a > b ? a : b)
-KW_REDUCE(__reduce_and_sync, a & b)
+KW_REDUCE(__reduce_and_sync, a& b)
 KW_REDUCE(__reduce_or_sync, a | b)
 KW_REDUCE(__reduce_xor_sync, a ^ b)
 #undef KW_REDUCE

@@ -1,6 +1,6 @@
 // mma.h: warp matrix multiply. A lane holds M*N/32 consecutive elements of a tile in row-major order; CUDA
-// leaves the layout open, so code that depends on it is wrong everywhere. Accumulation is in float (double for
-// double), each output rounded once: the order of the sums differs from the tensor cores'.
+// leaves the layout open, so code that depends on it is wrong everywhere. Accumulation is in float (double
+// for double), each output rounded once: the order of the sums differs from the tensor cores'.
 #pragma once
 
 namespace nvcuda {
@@ -62,8 +62,8 @@ inline void fill_fragment(Fragment& f, T value) {
 }
 
 template <class Fragment>
-inline void load_tile(Fragment& f, const typename Fragment::element_type* from, unsigned stride,
-                      bool rows, int line) {
+inline void load_tile(Fragment& f, const typename Fragment::element_type* from, unsigned stride, bool rows,
+                      int line) {
   kw_warp_meet(kKwConverge, kw::kFullMask, 0, line);
   for (unsigned i = 0; i < Fragment::num_elements; i++) {
     const unsigned at = kw::lane() * Fragment::num_elements + i;
@@ -72,8 +72,8 @@ inline void load_tile(Fragment& f, const typename Fragment::element_type* from, 
   }
 }
 template <class Use, int M, int N, int K, class T, class Layout>
-inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f,
-                             const typename Element<T>::type* from, unsigned stride, KW_LINE) {
+inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f, const typename Element<T>::type* from,
+                             unsigned stride, KW_LINE) {
   load_tile(f, from, stride, std::is_same<Layout, row_major>::value, line);
 }
 template <int M, int N, int K, class T>
@@ -95,8 +95,7 @@ inline void store_matrix_sync(T* to, const fragment<accumulator, M, N, K, T>& f,
 
 // Every lane brings its part of a and b, then computes its own outputs from the whole tiles.
 template <int M, int N, int K, class T, class TC, class TA, class LayoutA, class LayoutB>
-inline void mma_sync(fragment<accumulator, M, N, K, T>& d,
-                     const fragment<matrix_a, M, N, K, TA, LayoutA>& a,
+inline void mma_sync(fragment<accumulator, M, N, K, T>& d, const fragment<matrix_a, M, N, K, TA, LayoutA>& a,
                      const fragment<matrix_b, M, N, K, TA, LayoutB>& b,
                      const fragment<accumulator, M, N, K, TC>& c, KW_LINE) {
   using Sum = std::conditional_t<std::is_same<T, double>::value, double,

@@ -9,8 +9,8 @@
 #include "report.h"
 
 extern "C" {
-__thread KwThread kw_thread __attribute__((tls_model("initial-exec"))) = {
-    {0, 0, 0}, {0, 0, 0}, dim3(1, 1, 1), dim3(1, 1, 1), 0};
+__thread KwThread kw_thread
+    __attribute__((tls_model("initial-exec"))) = {{0, 0, 0}, {0, 0, 0}, dim3(1, 1, 1), dim3(1, 1, 1), 0};
 // A loaded library's TLS block may not be aligned better than the program's own: this raises it, so that a
 // candidate's shared memory begins at a multiple of 1024 bytes.
 alignas(1024) __thread char kw_shared_alignment[1] = {1};
@@ -151,7 +151,7 @@ void Block::deadlock() {
       last++;
     }
     const bool done = first.state == State::kDone;
-    const char* what = done                                 ? "returned"
+    const char* what = done                               ? "returned"
                        : first.state == State::kAtBarrier ? "wait at __syncthreads"
                                                           : "wait at a warp function";
     char text[160];
@@ -217,9 +217,10 @@ void Block::note_divergence() {
   const uint3 b = kw_thread.block;
   if (other >= 0) {
     noted_divergence_ = true;
-    report_finding("divergent-barrier",
-                   "line %d: block (%u,%u,%u): %u threads wait at the __syncthreads of this line, %u at line %d",
-                   first, b.x, b.y, b.z, at_first, at_other, other);
+    report_finding(
+        "divergent-barrier",
+        "line %d: block (%u,%u,%u): %u threads wait at the __syncthreads of this line, %u at line %d", first,
+        b.x, b.y, b.z, at_first, at_other, other);
   } else if (live_ < threads_total_) {
     noted_divergence_ = true;
     report_finding("note-early-exit",

@@ -21,8 +21,8 @@ struct ScalarType {
 
 const std::map<std::string, ScalarType>& scalar_types() {
   static const std::map<std::string, ScalarType> types = {
-      {"int8", {1, 'i'}},  {"uint8", {1, 'i'}},  {"int16", {2, 'i'}},   {"uint16", {2, 'i'}},
-      {"int32", {4, 'i'}}, {"uint32", {4, 'i'}}, {"int64", {8, 'i'}},   {"uint64", {8, 'i'}},
+      {"int8", {1, 'i'}},  {"uint8", {1, 'i'}},   {"int16", {2, 'i'}},  {"uint16", {2, 'i'}},
+      {"int32", {4, 'i'}}, {"uint32", {4, 'i'}},  {"int64", {8, 'i'}},  {"uint64", {8, 'i'}},
       {"bool", {1, 'i'}},  {"float32", {4, 'f'}}, {"float64", {8, 'f'}}};
   return types;
 }
@@ -87,7 +87,7 @@ void Candidate::protect_constants() const {
       [](dl_phdr_info* info, size_t, void* data) {
         const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
         for (int i = 0; i < info->dlpi_phnum; i++) {
-          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          const ElfW(Phdr) & header = info->dlpi_phdr[i];
           const uintptr_t begin = info->dlpi_addr + header.p_vaddr, end = begin + header.p_memsz;
           if (header.p_type != PT_LOAD || !(header.p_flags & PF_W)) continue;
           if (!static_cast<const Range*>(data)->contains(begin)) continue;
@@ -119,9 +119,10 @@ const KwKernel* Candidate::kernel_for(const LaunchSpec& launch) const {
     const ArgumentSpec& argument = launch.arguments[i];
     const Parameter wanted = parameter(kernel->signature[i]);
     const auto known = scalar_types().find(argument.dtype);
-    const bool fits = argument.is_buffer ? wanted.kind == 'p'
-                                         : known != scalar_types().end() && known->second.kind == wanted.kind &&
-                                               known->second.bytes == wanted.bytes;
+    const bool fits = argument.is_buffer
+                          ? wanted.kind == 'p'
+                          : known != scalar_types().end() && known->second.kind == wanted.kind &&
+                                known->second.bytes == wanted.bytes;
     if (!fits) {
       launch_failed("kernel %s: parameter %zu is %s, the plan passes %s", name, i + 1, wanted.name,
                     argument.is_buffer ? "a buffer" : argument.dtype.c_str());

@@ -15,7 +15,8 @@ class Candidate {
   // Loads the shared object. Failing to load is the harness's fault: the build has checked it.
   explicit Candidate(const char* path);
 
-  // Kernel `name`, whose parameters fit the arguments of the launch; else the process ends as a failed launch.
+  // Kernel `name`, whose parameters fit the arguments of the launch; else the process ends as a failed
+  // launch.
   const KwKernel* kernel_for(const LaunchSpec& launch) const;
 
   // Where its code and constants lie.

@@ -3,6 +3,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -42,6 +43,8 @@ void limit_resources(uint64_t memory_bytes, uint64_t cpu_seconds) {
   if (cpu_seconds != 0) set_limit(RLIMIT_CPU, cpu_seconds);
 }
 
+void die_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
 bool confine(int report_fd) {
   std::vector<sock_filter> filter = {
       load(offsetof(seccomp_data, arch)),
@@ -49,8 +52,9 @@ bool confine(int report_fd) {
       load(offsetof(seccomp_data, nr)),
   };
   // The architecture check above skips the load when it fails; the number then matches nothing below.
-  for (const uint32_t call : {__NR_futex, __NR_munmap, __NR_madvise, __NR_brk, __NR_exit, __NR_exit_group,
-                              __NR_rt_sigreturn, __NR_clock_gettime, __NR_sched_yield, __NR_restart_syscall}) {
+  for (const uint32_t call :
+       {__NR_futex, __NR_munmap, __NR_madvise, __NR_brk, __NR_exit, __NR_exit_group, __NR_rt_sigreturn,
+        __NR_clock_gettime, __NR_sched_yield, __NR_restart_syscall}) {
     filter.push_back(skip_unless_equal(call, 1));
     filter.push_back(answer(SECCOMP_RET_ALLOW));
   }

@@ -6,6 +6,9 @@ namespace kw {
 // Limits of the whole process: address space in bytes and CPU time in seconds (0: unlimited); no core dumps.
 void limit_resources(uint64_t memory_bytes, uint64_t cpu_seconds);
 
+// The process ends when the harness that started it does, however that ends.
+void die_with_parent();
+
 // From now on only memory management, waiting, and writing to `report_fd` are possible; any other system call
 // ends the process. False where the kernel cannot do that.
 bool confine(int report_fd);

@@ -51,8 +51,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   char text[320];
   const char* what = what_happened(signal, info, context, text, sizeof text);
   const uint3 b = kw_thread.block, t = kw_thread.thread;
-  report("%s, kernel %s, block (%u,%u,%u) thread (%u,%u,%u)", what, crash_context().kernel, b.x, b.y, b.z, t.x,
-         t.y, t.z);
+  report("%s, kernel %s, block (%u,%u,%u) thread (%u,%u,%u)", what, crash_context().kernel, b.x, b.y, b.z,
+         t.x, t.y, t.z);
   _exit(0);
 }
 }  // namespace

@@ -121,7 +121,8 @@ void* Stacks::fresh(size_t index, void (*main)()) {
 
 bool Stacks::contains(const void* address) const {
   // A signal handler of another OS thread may ask while this row is not there yet.
-  return base_ != nullptr && static_cast<size_t>(static_cast<const char*>(address) - base_) < count_ * pitch();
+  return base_ != nullptr &&
+         static_cast<size_t>(static_cast<const char*>(address) - base_) < count_ * pitch();
 }
 
 size_t Stacks::index_of(const void* address) const {
@@ -129,6 +130,7 @@ size_t Stacks::index_of(const void* address) const {
 }
 
 bool Stacks::in_guard(const void* address) const {
-  return contains(address) && static_cast<size_t>(static_cast<const char*>(address) - base_) % pitch() < page();
+  return contains(address) &&
+         static_cast<size_t>(static_cast<const char*>(address) - base_) % pitch() < page();
 }
 }  // namespace kw

@@ -8,8 +8,8 @@ class Block;
 struct AsyncCopy;
 
 #ifdef KW_CHECK
-void on_wait();                                         // a thread is about to wait or to end
-void on_barrier();                                      // all threads of the block met
+void on_wait();     // a thread is about to wait or to end
+void on_barrier();  // all threads of the block met
 void on_block_begin(const Block& block, uint64_t index);
 void on_block_end();
 void on_launch(size_t dynamic_shared_bytes);

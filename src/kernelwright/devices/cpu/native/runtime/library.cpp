@@ -15,7 +15,7 @@ Range find_library(const void* inside) {
         auto& s = *static_cast<Search*>(data);
         Range range{UINTPTR_MAX, 0};
         for (int i = 0; i < info->dlpi_phnum; i++) {
-          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          const ElfW(Phdr) & header = info->dlpi_phdr[i];
           if (header.p_type != PT_LOAD) continue;
           range.begin = std::min(range.begin, info->dlpi_addr + header.p_vaddr);
           range.end = std::max(range.end, info->dlpi_addr + header.p_vaddr + header.p_memsz);

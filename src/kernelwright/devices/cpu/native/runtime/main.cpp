@@ -1,5 +1,5 @@
-// The runner: maps the buffers of a job, loads a candidate, performs the runs and times them. It never sees an
-// expected value; the harness compares the outputs when this process has ended.
+// The runner: maps the buffers of a job, loads a candidate, performs the runs and times them. It never sees
+// an expected value; the harness compares the outputs when this process has ended.
 //
 //   runner ARTIFACT JOB_FD REPORT_FD
 #include <time.h>
@@ -80,6 +80,7 @@ bool perform(const Job& job, const std::vector<const KwKernel*>& kernels, const 
 }
 
 void run_job(const char* artifact, int job_fd, int report_fd) {
+  die_with_parent();
   const Job job = read_job(job_fd);
   limit_resources(job.memory_bytes, job.cpu_seconds);
   catch_crashes();

@@ -50,7 +50,8 @@ void Memory::describe(const void* address, char* out, size_t size) const {
     if (at < r.data) {
       snprintf(out, size, "%ld bytes before the start of %s", static_cast<long>(r.data - at), name);
     } else if (at >= r.data + r.spec->bytes) {
-      snprintf(out, size, "%ld bytes past the end of %s", static_cast<long>(at - r.data - r.spec->bytes), name);
+      snprintf(out, size, "%ld bytes past the end of %s", static_cast<long>(at - r.data - r.spec->bytes),
+               name);
     } else {
       snprintf(out, size, "at byte %ld of %s", static_cast<long>(at - r.data), name);
     }

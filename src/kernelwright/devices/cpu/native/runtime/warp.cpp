@@ -50,8 +50,9 @@ const KwLanes* Block::meet(int meeting, unsigned mask, uint64_t value, int line)
     set->line = line;
   } else if (set->meeting != meeting && !noted_divergence_) {
     noted_divergence_ = true;
-    report_finding("divergent-warp", "line %d: warp %u: lanes meet in different warp functions, here and at line %d",
-                   line, rank / 32, set->line);
+    report_finding("divergent-warp",
+                   "line %d: warp %u: lanes meet in different warp functions, here and at line %d", line,
+                   rank / 32, set->line);
   }
   KwLanes& lanes = set->lanes[set->generation & 1];
   set->arrived |= 1u << lane;
@@ -94,8 +95,8 @@ KwGathered Block::gather(const void* mine, size_t bytes, int line) {
   return {buffer, kGatherBytes};
 }
 
-// CUDA's __activemask names the lanes that happen to be converged. Here a lane waits until nothing else in the
-// block can run; the lanes of its warp that wait at the same line by then are the converged ones.
+// CUDA's __activemask names the lanes that happen to be converged. Here a lane waits until nothing else in
+// the block can run; the lanes of its warp that wait at the same line by then are the converged ones.
 unsigned Block::active_mask(int line) {
   on_wait();
   Thread& thread = threads_[kw_thread.rank];
