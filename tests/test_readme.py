@@ -6,12 +6,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from kernelwright.cli.main import main
 from kernelwright.core.candidate import parse_template
 
 ROOT = Path(__file__).parents[1]
@@ -60,8 +61,14 @@ def commands_of(text: str, document: str) -> Iterator[Command]:
 
 
 ALL = [c for path in DOCUMENTS for c in commands_of(path.read_text(encoding="utf-8"), path.name)]
+INLINE = [
+    Command(path.name, text[: found.start()].count("\n") + 1, tuple(shlex.split(found.group(1))))
+    for path in DOCUMENTS
+    for text in [path.read_text(encoding="utf-8")]
+    for found in re.finditer(r"`((?:kernelwright|make) [^`\n]+)`", text)
+]
 OURS = [c for c in ALL if c.words[0].removeprefix(".venv/bin/") == "kernelwright"]
-MAKE = [c for c in ALL if c.words[0] == "make"]
+MAKE = [c for c in [*ALL, *INLINE] if c.words[0] == "make"]
 SCRIPTS = [c for c in ALL if c.words[0].rpartition("/")[2] in {"python", "python3"}]
 
 
@@ -101,19 +108,23 @@ def test_scripts_exist_and_know_their_options() -> None:
             assert option.partition("=")[0] in done.stdout, str(command)
 
 
-@pytest.mark.parametrize("command", OURS, ids=str)
-def test_the_command_and_its_options_exist(command: Command) -> None:
-    """With ``--help`` at the end everything before it is parsed, and nothing is done."""
-    done = kernelwright(*command.words[1:], "--help", folder=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert "Usage: kernelwright" in done.stdout
+@pytest.mark.parametrize("command", [*OURS, *(c for c in INLINE if c not in MAKE)], ids=str)
+def test_the_command_and_its_options_exist(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert parsed(command.words[1:]) == 0, capsys.readouterr().err
+    assert "Usage: kernelwright" in capsys.readouterr().out
 
 
-def test_that_check_sees_commands_and_options_that_do_not_exist() -> None:
+def test_that_check_sees_commands_and_options_that_do_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["fly"], ["run", "gemm", "--fast"], ["problems", "fly"]):
-        done = kernelwright(*words, "--help", folder=ROOT)
-        assert done.returncode == 2, done.stdout
-        assert len(done.stderr.splitlines()) == 1
+        assert parsed(words) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def parsed(words: Sequence[str]) -> object:
+    """Exit code of the command with ``--help`` at its end: what stands before is parsed, and nothing is done."""
+    with pytest.raises(SystemExit) as done:
+        main([*words, "--help"])
+    return done.value.code
 
 
 @pytest.fixture(scope="module")

@@ -232,6 +232,14 @@ def test_two_processes_that_make_the_file_at_once_wait_for_each_other(
     other.close()
 
 
+def test_making_the_file_beside_one_who_never_ends_says_so(memory_file: Path) -> None:
+    other = sqlite3.connect(memory_file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    message = fault(lambda: open_for_writing(memory_file, create=True, timeout_s=0.02))
+    assert "another process keeps writing to it: try again" in message
+    other.close()
+
+
 OPEN_AND_RECORD = """
 import sys
 from pathlib import Path

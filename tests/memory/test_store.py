@@ -174,6 +174,11 @@ def test_each_campaign_keeps_its_own_way_to_a_template(memory: Memory) -> None:
     assert memory.templates("c2") == {"t1": model}
 
 
+def test_a_problem_that_was_never_recorded(memory: Memory) -> None:
+    with pytest.raises(MemoryFileError, match="the problem 'p9' is not in the memory"):
+        memory.problem("p9")
+
+
 def test_counts_by_status(memory: Memory) -> None:
     for number, status in enumerate([Status.WRONG, Status.CRASHED, Status.WRONG]):
         memory.record(experiment(number, Outcome(status, "no")), TEMPLATE)
