@@ -27,6 +27,8 @@ REFIT_GROWTH = 1.15
 CENTRES = 5
 CLIMBS = 8
 GOOD_SHARE = 0.01
+PATIENCE = 8
+EXPLORATION = 0.01
 UNKNOWN_GAIN = 0.3
 """Gain in log time that is expected of a template before its surrogate can say anything."""
 
@@ -146,14 +148,32 @@ class BayesianOptimiser:
                 UNKNOWN_GAIN,
                 "too few measurements to predict",
             )
-        best = self._best()
+        demanded = self._exploration()
+        best = self._best() - demanded
         scores = self._scores(best)
         place = int(np.argmax(scores))
         row, score = self._candidates.rows[place], float(scores[place])
         if not self._candidates.complete:
             row, score = self._climb(row, score, best)
         gain = float(np.exp(score))
-        return row, gain, f"expected improvement {100 * gain:.2g} %"
+        reason = f"expected improvement {100 * gain:.2g} %"
+        return (
+            row,
+            gain,
+            f"{reason} beyond {100 * demanded:.2g} %: nothing better for a while" if demanded else reason,
+        )
+
+    def _exploration(self) -> float:
+        """How much better than the best (in log time) the next one has to be.
+
+        Expected improvement over the best alone circles around a local optimum for long. The longer nothing better
+        was found, the larger the improvement that every other ask looks for: that favours what is less known.
+        """
+        assert self._speed is not None
+        stagnation = self._history.stagnation()
+        if stagnation <= PATIENCE or stagnation % 2:
+            return 0.0
+        return self._speed.scale * min(EXPLORATION * (stagnation - PATIENCE), 1.0)
 
     def _best(self) -> float:
         return min(value for value, _ in self._history.log_times().values())

@@ -220,7 +220,7 @@ def _compared(node: Node) -> Iterator[Node]:
 
 def _products(node: Node) -> Iterator[Node]:
     if isinstance(node, Binary) and node.op == "%":
-        yield Binary("/", Call("max", (node.left, Number(0.0, 0)), 0), node.right, node.column)
+        yield Binary("/", Binary("*", Number(1.0, 0), node.left, 0), node.right, 0)
         yield from _products(node.left)
         yield from _products(node.right)
     elif isinstance(node, Binary | Call):

@@ -9,6 +9,7 @@ from kernelwright.core.outcome import StaticMetrics, Status
 from kernelwright.core.space import Rows
 from kernelwright.optimiser.base import Observation
 
+PROGRESS = 0.005
 UNKNOWN_CASES_NOISE = 0.1
 """Relative deviation of a time guessed from some cases while nothing says how cases go together."""
 
@@ -74,6 +75,18 @@ class History:
             if guess := _guess(cases, complete):
                 known[code] = guess
         return {code: known[code] for code in self.observations if code in known}
+
+    def stagnation(self) -> int:
+        """How many outcomes were told since the best time last fell by more than ``PROGRESS``."""
+        known = self.log_times()
+        best, since = np.inf, 0
+        for code, observation in self.observations.items():
+            if observation is None:
+                continue
+            time = known.get(code, (np.inf, 0.0))[0]
+            since = 0 if time < best - PROGRESS else since + 1
+            best = min(best, time)
+        return since
 
     def stacked(self, codes: Iterable[int]) -> Rows:
         """Rows [n, d] of codes."""
