@@ -54,7 +54,7 @@ async def test_it_works_behind_the_walls(harness: LocalHarness) -> None:
         ("*(volatile float*)(size_t)64 = 1.0f; " + RIGHT, Status.CRASHED, "N="),
         ("if (i < N) C[i] = A[i];", Status.WRONG, "N="),
         ("C[i + 4096] = A[i];", Status.WRONG, "N="),
-        ("asm volatile(\"trap;\"); " + RIGHT, Status.CRASHED, "N="),
+        ('asm volatile("trap;"); ' + RIGHT, Status.CRASHED, "N="),
         ("if (!threadIdx.x) while (malloc(1 << 20)) {} " + RIGHT, Status.MEASURED, ""),
         ('for (int n = 0; n < 1000; n++) printf("a line that is printed often\\n"); ' + RIGHT, Status.MEASURED, ""),
     ],

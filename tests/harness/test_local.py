@@ -183,7 +183,7 @@ async def test_a_cancelled_benchmark_frees_the_device(harness: LocalHarness) -> 
     work = candidate("// run: hang\n// cancelled")
     compiled = await harness.compile(work)
     task = asyncio.create_task(harness.benchmark(work, compiled))
-    while not harness._on_device.locked():
+    while not harness._on_device.taken:
         await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

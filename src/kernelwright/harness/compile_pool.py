@@ -1,8 +1,9 @@
 """Compile workers: any number of requests, a bounded number of children."""
 
 import asyncio
+import contextlib
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Final
 
@@ -14,13 +15,24 @@ from kernelwright.harness.child import Child, ChildDied, StepTimeout
 from kernelwright.harness.scratch import Artifacts
 from kernelwright.harness.wire import OUT_OF_MEMORY, Request
 
+Turn = Callable[[], contextlib.AbstractAsyncContextManager[None]]
 _SIGNS: Final = ("bad_alloc", "out of memory", "Cannot allocate memory", "virtual memory exhausted")
 
 
 class CompilePool:
-    """Gives each request to a child that is free, in the order they came."""
+    """Gives each request to a child that is free, in the order they came.
 
-    def __init__(self, children: Sequence[Child], artifacts: Artifacts, timeout_s: float) -> None:
+    ``turn`` is held while a compiler works.
+    """
+
+    def __init__(
+        self,
+        children: Sequence[Child],
+        artifacts: Artifacts,
+        timeout_s: float,
+        turn: Turn = contextlib.nullcontext,
+    ) -> None:
+        self._turn = turn
         self._artifacts = artifacts
         self._timeout_s = timeout_s
         self._idle: asyncio.Queue[Child] = asyncio.Queue()
@@ -32,7 +44,9 @@ class CompilePool:
         child = await self._idle.get()
         start = monotonic()
         try:
-            reply = await child.ask(Request(0, build=request), self._timeout_s)
+            async with self._turn():
+                start = monotonic()
+                reply = await child.ask(Request(0, build=request), self._timeout_s)
         except StepTimeout:
             reason = f"the compiler did not end within {self._timeout_s:g} s"
             return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)

@@ -1,6 +1,7 @@
 """The harness on this machine: a pool of compile workers and one device worker, each a child behind a sandbox."""
 
 import asyncio
+import contextlib
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ from kernelwright.harness.protocol import CompileResult, ProfileResult, SubmitRe
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.scratch import Artifacts, Scratch, shared_cache
 from kernelwright.harness.setup import DEVICES, Role, WorkerSetup
+from kernelwright.harness.turns import Turns
 from kernelwright.harness.wire import Ceilings, Hello, Request
 from kernelwright.problems.loader import Case, load_problem
 
@@ -80,10 +82,10 @@ class LocalHarness:
         self._order = [case.id for case in cases]
         self._ceilings = ceilings
         self._seed, self._slow_cases = seed, slow_cases
-        self._compile_workers = max(1, compile_workers)
+        self._compile_workers = max(1, min(compile_workers, os.cpu_count() or 1))
         self._scratch_root = scratch_root
         self._maker = maker
-        self._on_device = asyncio.Lock()
+        self._on_device = Turns()
         self._children: list[Child] = []
         self._scratch: Scratch | None = None
         self._hello: Hello | None = None
@@ -114,7 +116,7 @@ class LocalHarness:
                 self._child(self._scratch, "compile", f"compile-{n}") for n in range(self._compile_workers)
             ]
             self._hello, _ = await asyncio.gather(self._worker.start(), compilers[0].start())
-            self._pool = CompilePool(compilers, self._artifacts, self.timeouts.compile_s)
+            self._pool = CompilePool(compilers, self._artifacts, self.timeouts.compile_s, self._compiling)
         except BaseException:
             await self.close()
             raise
@@ -190,6 +192,10 @@ class LocalHarness:
             check_artifact=builds[1].artifact if self.checked and not failed else "",
         )
 
+    def _compiling(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """On the cpu device compilers would disturb the clock: they wait while a candidate is timed."""
+        return self._on_device.shared() if self.device == "cpu" else contextlib.nullcontext()
+
     def _resolve(self, candidate: Candidate) -> dict[str, ResolvedPlan]:
         signature = self.problem.signature
         return {case.id: resolve(candidate, case.sizes, self.facts, signature) for case in self.cases}
@@ -222,7 +228,7 @@ class LocalHarness:
         if compiled.artifact not in self._artifacts:
             raise HarnessError(f"{candidate.id} has no binary (any more): compile it first")
         plans = self._resolve(candidate)
-        async with self._on_device, device_lock(self.facts.uuid, waiting=self.notify):
+        async with self._on_device.alone(), device_lock(self.facts.uuid, waiting=self.notify):
             start = monotonic()
             notes: tuple[str, ...] = ()
             check_seconds = 0.0

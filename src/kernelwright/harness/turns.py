@@ -14,6 +14,11 @@ class Turns:
         self._alone = False
         self._changed = asyncio.Condition()
 
+    @property
+    def taken(self) -> bool:
+        """Whether somebody holds it alone."""
+        return self._alone
+
     @contextlib.asynccontextmanager
     async def shared(self) -> AsyncIterator[None]:
         """Hold it together with others."""
