@@ -177,6 +177,12 @@ def test_without_a_compiler(tmp_path: Path) -> None:
     assert shutil.which("g++") is None or check_toolchain().startswith("g++")
 
 
+def test_a_cache_that_cannot_be_written_is_our_fault(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(HarnessError, match="cannot build prelude-fast"):
+        CpuCompiler(cache=tmp_path / "file").build(BuildRequest(EMPTY, {}, {}, ("k",), ""), tmp_path)
+
+
 def test_an_unknown_mode_is_our_fault(bench: Bench) -> None:
     with pytest.raises(HarnessError, match="no mode 'slow'"):
         bench.build(EMPTY, mode="slow")

@@ -47,7 +47,7 @@ class CpuCompiler:
 
     def __init__(self, cxx: str = "g++", cache: Path | None = None, limits: Limits | None = None) -> None:
         self._cxx = cxx
-        self._cache = cache
+        self._toolchain = Toolchain(cxx, cache) if cache else None
         self._limits = limits or Limits()
 
     def build(self, request: BuildRequest, scratch: Path) -> BuildResult:
@@ -59,7 +59,7 @@ class CpuCompiler:
         begin = time.monotonic()
         if request.mode not in MODE_FLAGS:
             raise HarnessError(f"the cpu device has no mode {request.mode!r}")
-        toolchain = Toolchain(self._cxx, self._cache or scratch / "cpu-cache")
+        toolchain = self._toolchain or Toolchain(self._cxx, scratch / "cpu-cache")
         toolchain.version  # noqa: B018 - a missing compiler is found before the candidate is looked at
         folder = Path(tempfile.mkdtemp(prefix="build-", dir=scratch))
         try:

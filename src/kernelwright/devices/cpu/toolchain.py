@@ -131,8 +131,11 @@ class Toolchain:
         target = self.cache / name
         if target.is_dir():
             return target
-        self.cache.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=self.cache))
+        try:
+            self.cache.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=self.cache))
+        except OSError as error:
+            raise HarnessError(f"the cpu device cannot build {name} into its cache: {error}") from error
         try:
             build(made)
             made.chmod(0o755)
