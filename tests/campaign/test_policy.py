@@ -139,3 +139,15 @@ def test_a_template_whose_candidates_all_fail_loses_its_turn() -> None:
         broken = Outcome(Status.RULE_BROKEN, reason="r", seconds={"compile": 0.01})
         made.record(work.candidate, broken if name == "t0" else measured(1.0), None if name == "t0" else 1.0)
     assert tried["t1"] > tried["t0"]
+
+
+def test_when_nothing_is_expected_any_more_the_search_stays_near_the_best() -> None:
+    made = policy({0: 0.0, 1: 0.0}, values=300)
+    tried = {"t0": 0, "t1": 0}
+    for _ in range(200):
+        work = made.next(1.0)
+        assert work is not None
+        name = work.candidate.template.name
+        tried[name] += 1
+        made.record(work.candidate, measured(1.0 if name == "t1" else 2.0), 1.0 if name == "t1" else 2.0)
+    assert tried["t1"] > 150

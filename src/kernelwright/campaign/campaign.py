@@ -24,7 +24,7 @@ from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.resolve import resolve
 from kernelwright.generation.base import Proposal, Proposer
-from kernelwright.generation.dispatch import dispatch, divide
+from kernelwright.generation.dispatch import DISPATCH, dispatch, divide
 from kernelwright.harness.protocol import CompileResult, Harness
 from kernelwright.memory.records import Experiment, Milestone, TemplateRecord
 from kernelwright.memory.store import Memory
@@ -226,7 +226,7 @@ class Campaign:
             return
         cases = self.problem.cases(slow=self.settings.slow_cases)
         expression, work = self.problem.size_of(cases)
-        times = self.standing.specialists()
+        times = self.standing.specialists(lambda name: not self._is_dispatch(name))
         division = divide(work, times)
         expected = {case: times[name][case] for name, group in division for case in group}
         ordered = {case.id: expected[case.id] for case in cases}
@@ -237,6 +237,11 @@ class Campaign:
         proposal = dispatch(self.candidates, work, expression, division)
         if proposal is not None:
             self.policy.add(proposal)
+
+    def _is_dispatch(self, candidate: str) -> bool:
+        """Its parts are specialists themselves: a dispatch of dispatches would gain nothing."""
+        arm = self.policy.arms[self.candidates[candidate].template.id]
+        return arm.proposal.direction == DISPATCH
 
     def _record(self, work: Work, outcome: Outcome) -> int:
         measured = outcome.status is Status.MEASURED

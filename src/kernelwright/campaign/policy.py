@@ -9,6 +9,7 @@ points can be wrong, and failures can have been bad luck.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from kernelwright.optimiser.base import Observation, Optimiser
 
 OptimiserFactory = Callable[[SearchSpace, int], Optimiser]
 LEAST_TRIED_SHARE = 0.05
+SATURATED = 1e-4
+"""Expected gain in log time below which a surrogate's word is no better than chance."""
+CLOSENESS = 10
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Arm:
     asked: int = 0
     told: int = 0
     measured: int = 0
+    best: float = inf
     seconds: float = 0.0
     compile_failures: int = 0
     paused_until: int = 0
@@ -102,9 +107,18 @@ class Policy:
         if self._rng.random() < LEAST_TRIED_SHARE:
             return min(arms, key=lambda a: a.asked), "least tried template"
         gains = [arm.optimiser.expected_gain(best_cost) for arm in arms]
+        if max(gains) < SATURATED:
+            return self._near_the_best(arms), "nothing more is expected of any template: around the best ones"
         rates = [gain * arm.success / arm.seconds_each for gain, arm in zip(gains, arms, strict=True)]
         best = int(np.argmax(rates))
         return arms[best], f"expected gain {100 * gains[best]:.2g} %"
+
+    def _near_the_best(self, arms: list[Arm]) -> Arm:
+        """A template drawn by how close its best is to the best of all."""
+        best = min(arm.best for arm in arms)
+        weights = np.array([(best / arm.best) ** CLOSENESS if np.isfinite(arm.best) else 0.0 for arm in arms])
+        total = weights.sum()
+        return arms[int(self._rng.choice(len(arms), p=weights / total if total else None))]
 
     def _work(self, arm: Arm, configuration: Configuration, why: str) -> Work:
         return Work(Candidate(arm.proposal.template, configuration), arm.proposal, why)
@@ -124,6 +138,7 @@ class Policy:
         arm.told += 1
         arm.asked = max(arm.asked, arm.told)
         arm.measured += outcome.status is Status.MEASURED
+        arm.best = min(arm.best, inf if cost is None else cost)
         arm.seconds += sum(outcome.seconds.get(key, 0.0) for key in ("check", "time", "overhead"))
         arm.seconds += outcome.seconds.get("compile", 0.0) / self.settings.compile_workers
         observation = Observation(

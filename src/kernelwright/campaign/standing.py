@@ -1,7 +1,7 @@
 """Who leads: times per candidate, best known time per case, the incumbent."""
 
 from bisect import insort
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
@@ -47,11 +47,12 @@ class Standing:
         self.incumbent = leader
         return changed
 
-    def specialists(self, most: int = 3) -> dict[str, Mapping[str, float]]:
-        """Times of the candidates that are among the best on any case, or overall."""
-        found = {entry.candidate: entry.times for entry in self._ranking[:most]}
+    def specialists(self, wanted: Callable[[str], bool], most: int = 3) -> dict[str, Mapping[str, float]]:
+        """Times of the wanted candidates that are among the best on any case, or overall."""
+        ranking = [entry for entry in self._ranking if wanted(entry.candidate)]
+        found = {entry.candidate: entry.times for entry in ranking[:most]}
         for case in self.best_known:
-            for entry in nsmallest(most, self._ranking, key=lambda e: e.times[case]):
+            for entry in nsmallest(most, ranking, key=lambda e: e.times[case]):
                 found[entry.candidate] = entry.times
         return found
 

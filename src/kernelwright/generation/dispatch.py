@@ -18,6 +18,7 @@ from kernelwright.core.plan import COMPILER_PREFIX, Launch, Plan, Scratch, forma
 from kernelwright.core.space import Tunable
 from kernelwright.generation.base import Proposal
 
+DISPATCH: Final = "dispatch"
 MAX_PARTS: Final = 4
 _INCLUDE: Final = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
 _DEFINE: Final = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
@@ -87,8 +88,8 @@ def dispatch(
     )
     return Proposal(
         template=template,
-        direction="dispatch",
-        proposer="dispatch",
+        direction=DISPATCH,
+        proposer=DISPATCH,
         rationale=f"the fastest candidate for each range of sizes: {described}",
         predicted="the best known time on every case",
         parents=tuple(part.candidate.id for part in parts),
@@ -117,7 +118,7 @@ def compose(parts: Sequence[Part], work_expression: str) -> Template | None:
         *includes,
     ]
     text += [_code(part, body, n) for n, (part, body) in enumerate(zip(parts, bodies, strict=True))]
-    return parse_template("\n".join(text) + "\n", "dispatch")
+    return parse_template("\n".join(text) + "\n", DISPATCH)
 
 
 def _settings(candidate: Candidate) -> tuple[tuple[str, int | bool], ...]:
