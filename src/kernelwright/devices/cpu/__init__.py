@@ -2,6 +2,12 @@
 
 The checked mode finds data races, accesses out of bounds, misalignment, uninitialised shared memory, divergent
 barriers and outputs that no thread wrote. Neither says anything about the speed on a GPU.
+
+Known limits: inline PTX, textures, TMA, clusters, grid-wide synchronisation and CUDA's C++ libraries are answered
+with ``not_run``. A thread that spins on a flag of its own block never yields and times out; blocks start in order,
+so waiting for an earlier block works. Relaxed memory order is not modelled: a missing __threadfence is not found,
+and any __threadfence ends the race reports between blocks of that launch. ``#pragma unroll`` is ignored. Timings
+are of the wall clock in the candidate's own process: they are for ranking, not proof against a hostile candidate.
 """
 
 from kernelwright.devices.cpu.compiler import CpuCompiler
