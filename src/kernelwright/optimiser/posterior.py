@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import blas, cholesky, solve_triangular
 
 from kernelwright.optimiser.gaussian_process import JITTER, Array, Hyperparameters, matern52
 
 Single = npt.NDArray[np.float32]
-BLOCK = 4096
+BLOCK = 2048
 SPARE = 32
 
 
@@ -67,14 +67,16 @@ class Posterior:
             grown = np.empty((2 * n + len(added) + SPARE, m), dtype=np.float32)
             grown[:n] = self._whitened[:n]
             self._whitened = grown
+        factor = np.asfortranarray(corner)
         for start in range(0, m, BLOCK):
             block = slice(start, start + BLOCK)
             cross = self._kernel(added, self._candidates[block], self._norms[block])
             if n:
                 cross -= left.T @ self._whitened[:n, block]
-            rows = solve_triangular(corner, cross, lower=True, check_finite=False, overwrite_b=True)
-            self._whitened[n : n + len(added), block] = rows
-            self.variance[block] -= np.einsum("ij,ij->j", rows, rows)
+            # V^T = cross^T L^-T on the transposed view: no copy into Fortran order
+            solved = blas.strsm(1.0, factor, cross.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
+            self._whitened[n : n + len(added), block] = solved
+            self.variance[block] -= np.square(solved, out=solved).sum(axis=0)
 
     def whiten(self, targets: Array) -> Array:
         """``L^-1 y`` for targets [n]; nan stands for a target that is not known yet."""
