@@ -6,6 +6,7 @@
 
 import ctypes
 import hashlib
+import json
 import os
 import resource
 import signal
@@ -33,13 +34,18 @@ CASE_MS = 2.0
 
 class FakeMaker:
     def prepare(self, setup: WorkerSetup) -> None:
-        (Path(setup.cache) / "prepared").touch()
+        pass
 
     def compiler(self, setup: WorkerSetup) -> tuple["FakeCompiler", str]:
         return FakeCompiler(), "fake 1"
 
     def runner(self, setup: WorkerSetup) -> tuple["FakeRunner", Ceilings]:
         return FakeRunner(), Ceilings()
+
+
+class PreparingMaker(FakeMaker):
+    def prepare(self, setup: WorkerSetup) -> None:
+        (Path(setup.cache) / "prepared").touch()
 
 
 class MissingMaker(FakeMaker):
@@ -138,6 +144,14 @@ def speak(kind: str) -> None:
     time.sleep(600)
 
 
+def meet(name: str, other: str) -> None:
+    """Wait until a source in another compile worker does the same."""
+    artifacts = Path(json.loads(sys.argv[1])["artifacts"])
+    (artifacts / name).touch()
+    while not (artifacts / other).exists():
+        time.sleep(0.01)
+
+
 def flood(mebibytes: str) -> None:
     line = b"x" * (1 << 20)
     for _ in range(int(mebibytes)):
@@ -224,6 +238,7 @@ VERBS: dict[str, Callable[..., str | None]] = {
     "fault": fault,
     "fault-once": fault_once,
     "speak": speak,
+    "meet": meet,
     "flood": flood,
     "allocate": allocate,
     "sleep": lambda seconds: time.sleep(float(seconds)),

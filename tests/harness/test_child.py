@@ -81,7 +81,7 @@ async def test_an_unknown_maker_is_told(tmp_path: Path) -> None:
 
 
 async def test_prepare_runs_before_the_walls_go_up(tmp_path: Path) -> None:
-    preparing = child(tmp_path, "prepare")
+    preparing = child(tmp_path, "prepare", "PreparingMaker")
     assert (await preparing.start()).sandbox.layers == ()
     assert (tmp_path / "cache/prepared").exists()
     await preparing.kill()

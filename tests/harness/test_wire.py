@@ -1,8 +1,12 @@
 """Messages: whole, bounded, validated."""
 
+import contextlib
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from kernelwright.core.errors import HarnessError
@@ -39,6 +43,15 @@ MESSAGES = [
     (REPLY, Reply(6, error="no", user_error=True)),
 ]  # fmt: skip
 
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5))
+FIELDS = st.sampled_from(
+    ["id", "hello", "built", "ran", "error", "status", "timings", "static", "sandbox", "layers"]
+)
+
+
+def nested(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(st.lists(values, max_size=3), st.dictionaries(FIELDS, values, max_size=4))
+
 
 @pytest.mark.parametrize(("adapter", "message"), MESSAGES, ids=range(len(MESSAGES)))
 def test_a_message_arrives_as_it_was_sent(adapter: TypeAdapter[Any], message: Request | Reply) -> None:
@@ -66,6 +79,17 @@ def test_a_setup_survives_the_command_line() -> None:
 def test_anything_else_is_refused(line: bytes) -> None:
     with pytest.raises(HarnessError, match="no valid message"):
         decode(REPLY, line)
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=300),
+        st.recursive(SCALARS, nested, max_leaves=30).map(lambda v: json.dumps(v).encode()),
+    )
+)
+def test_whatever_a_child_says_is_a_message_or_a_harness_error(line: bytes) -> None:
+    with contextlib.suppress(HarnessError):
+        assert isinstance(decode(REPLY, line), Reply)
 
 
 def test_a_message_that_is_too_long_is_not_sent() -> None:

@@ -139,12 +139,13 @@ class Child:
 
     async def _exchange(self, line: bytes, timeout_s: float) -> Reply:
         """Send a line (or nothing) and read one. Whatever goes wrong, the child is gone afterwards."""
-        assert self._running is not None
+        running = self._running
+        assert running is not None
         try:
             async with asyncio.timeout(timeout_s):
-                self._running.writer.write(line)
-                await self._running.writer.drain()
-                answer = await self._running.reader.readline()
+                running.writer.write(line)
+                await running.writer.drain()
+                answer = await running.reader.readline()
             if answer.endswith(b"\n"):
                 reply: Reply = decode(REPLY, answer)
                 return reply
@@ -159,12 +160,12 @@ class Child:
         except asyncio.CancelledError:
             await self.kill()
             raise
-        raise await self._obituary()
+        raise await self._obituary(running)
 
-    async def _obituary(self) -> HarnessError:
+    async def _obituary(self, running: _Running) -> HarnessError:
         """How the child ended: by a fault of ours that it logged, or by a signal."""
-        running = self._running
-        assert running is not None
+        if self._running is not running:
+            return HarnessError(f"the {self.setup.role} worker was closed while it worked")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1.0):  # it closed the connection: its exit code is due
                 await running.process.wait()

@@ -26,6 +26,12 @@ from kernelwright.harness.setup import WorkerSetup
 
 LEAST_FREE_BYTES: Final = 1 << 30
 _COUNTERS: Final = Path("/proc/driver/nvidia/params")
+_WITHOUT: Final = "it works without, with one wall less around candidates"
+_MENDS: Final = {
+    "user": "run as an ordinary user, or install Python, the package and the problem where all users may read them",
+    "landlock": "boot Linux 5.13 or later with landlock in its list of security modules (lsm=)",
+    "signals": "boot Linux 6.12 or later, or run as root so that children become another user",
+}
 
 
 @dataclass(frozen=True)
@@ -154,9 +160,14 @@ async def _sandbox(device: str) -> list[Finding]:
     except KernelwrightError as error:
         mend = "see the reason; children are started with this Python"
         return [Finding("sandbox", ok=False, detail=str(error), mend=mend)]
-    mend = "works without, with one wall less around candidates"
     return [
-        Finding(f"sandbox: {layer.name}", layer.holds, layer.detail, mend=mend, required=False)
+        Finding(
+            f"sandbox: {layer.name}",
+            layer.holds,
+            layer.detail,
+            _MENDS.get(layer.name, _WITHOUT),
+            required=False,
+        )
         for layer in report.layers
     ]
 

@@ -37,8 +37,11 @@ class Scratch:
             raise UserError(f"{root}: no scratch folder can be made there: {error.strerror}") from None
         # Children that dropped root own folders below; they have to be able to reach them.
         self.path.chmod(0o711)
-        self._owner = os.open(self.path / _OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Locked before it has the name that others look for.
+        unnamed = self.path / f".{_OWNER}"
+        self._owner = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._owner, fcntl.LOCK_EX)
+        unnamed.rename(self.path / _OWNER)
         self.artifacts = self.folder("artifacts")
 
     def folder(self, name: str) -> Path:

@@ -16,7 +16,7 @@ from typing import Final
 
 from kernelwright.harness.sandbox.landlock import landlock_version, restrict_files
 from kernelwright.harness.sandbox.privileges import die_with, drop_capabilities, drop_user
-from kernelwright.harness.sandbox.seccomp import filter_calls
+from kernelwright.harness.sandbox.seccomp import deny_sockets, filter_calls
 
 PROCESSES: Final = 1024
 """Processes and threads of the dropped user; counted over the whole machine, so it is no tight limit."""
@@ -76,9 +76,14 @@ def lock_down(
         _try("ends with parent", lambda: die_with(libc, parent, gpu=gpu)),
         _try("landlock", lambda: restrict_files(libc, writable, readable, gpu=gpu)),
         _signals(libc, user),
-        _try("seccomp", lambda: filter_calls(libc)),
+        _try("seccomp", lambda: filter_calls(libc, gpu=gpu)),
     ]
     return SandboxReport(tuple(layers))
+
+
+def after_start() -> None:
+    """What a device's driver needed only to start is closed. Raises OSError where seccomp cannot be had."""
+    deny_sockets(ctypes.CDLL(None, use_errno=True))
 
 
 def _try(name: str, step: Callable[[], str]) -> Layer:

@@ -18,6 +18,7 @@ _DENY: Final = 0x00050000 | errno.EPERM
 _UNKNOWN: Final = 0x00050000 | errno.ENOSYS
 _NUMBER, _ARCH, _ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data; the first argument's low half
 _X32: Final = 0x40000000
+_AF_UNIX: Final = 1
 _NEW_NAMESPACES: Final = 0x7E020000
 
 
@@ -36,49 +37,79 @@ _DENIED: Final = {
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430), "fsconfig": (431, 431),
     "fsmount": (432, 432), "fspick": (433, 433), "pidfd_getfd": (438, 438), "process_madvise": (440, 440),
-    "mount_setattr": (442, 442), "process_mrelease": (448, 448), "socket": (41, 198),
+    "mount_setattr": (442, 442), "process_mrelease": (448, 448),
 }  # fmt: skip
 """Call numbers on x86-64 and aarch64 (``asm/unistd.h``)."""
 
 
 @dataclass(frozen=True)
 class _Machine:
-    """What differs between architectures: the audit number, the column of the table, two calls looked into."""
+    """What differs between architectures: the audit number, the column of the table, calls looked into."""
 
     audit: int
     column: int
     clone: int
     prlimit: int
+    socket: int
 
 
 _MACHINES: Final = {
-    "x86_64": _Machine(0xC000003E, 0, 56, 302),
-    "aarch64": _Machine(0xC00000B7, 1, 220, 261),
+    "x86_64": _Machine(0xC000003E, 0, 56, 302, 41),
+    "aarch64": _Machine(0xC00000B7, 1, 220, 261, 198),
 }
 
 
-def filter_calls(libc: ctypes.CDLL) -> str:
-    """Install the filter. Raises OSError where there is none for the machine or the kernel refuses it."""
+def filter_calls(libc: ctypes.CDLL, *, gpu: bool) -> str:
+    """Install the filter. Raises OSError where there is none for the machine or the kernel refuses it.
+
+    On a ``gpu`` local sockets stay open until :func:`deny_sockets`: without one cuInit answers
+    CUDA_ERROR_OPERATING_SYSTEM (304).
+    """
+    machine = _machine()
+    _install(libc, _program(machine) + _sockets(machine, local=gpu))
+    sockets = "no network sockets" if gpu else "no sockets"
+    return f"{sockets}, no ptrace, no mounts, no new namespaces"
+
+
+def deny_sockets(libc: ctypes.CDLL) -> None:
+    """From now on no socket of any kind; filters add up. Raises OSError as :func:`filter_calls`."""
+    machine = _machine()
+    _install(libc, _header(machine) + _sockets(machine, local=False))
+
+
+def _machine() -> _Machine:
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise OSError(f"no filter for {platform.machine()}: there is one for {', '.join(_MACHINES)}")
-    program = _program(machine)
+    return machine
+
+
+def _install(libc: ctypes.CDLL, program: bytes) -> None:
+    """A program without its last answer, which allows."""
+    program += _op(_RETURN, _ALLOW)
     code = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("<HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.create_string_buffer(header, len(header)), 0, 0):
         raise OSError(ctypes.get_errno(), "seccomp filter refused")
-    return "no sockets, no ptrace, no mounts, no new namespaces"
+
+
+def _header(machine: _Machine) -> bytes:
+    """Refuse another architecture's calls, load the number."""
+    return b"".join(
+        [_op(_LOAD, _ARCH), _op(_EQUAL, machine.audit, yes=1), _op(_RETURN, _KILL), _op(_LOAD, _NUMBER)]
+    )
+
+
+def _sockets(machine: _Machine, *, local: bool) -> bytes:
+    """No socket, or none but local ones."""
+    test = [_op(_EQUAL, _AF_UNIX, yes=1)] if local else []
+    return b"".join(_when(machine.socket, [*test, _op(_RETURN, _DENY)]))
 
 
 def _program(machine: _Machine) -> bytes:
     """Classic BPF; every test skips its own answer, so the order does not matter."""
-    program = [
-        _op(_LOAD, _ARCH),
-        _op(_EQUAL, machine.audit, yes=1),
-        _op(_RETURN, _KILL),
-        _op(_LOAD, _NUMBER),
-    ]
+    program = [_header(machine)]
     if machine is _MACHINES["x86_64"]:
         program += [_op(_AT_LEAST, _X32, no=1), _op(_RETURN, _DENY)]
     for numbers in _DENIED.values():
@@ -88,7 +119,7 @@ def _program(machine: _Machine) -> bytes:
     program += _when(machine.clone, [_op(_ANY_BIT, _NEW_NAMESPACES, no=1), _op(_RETURN, _DENY)])
     # Limits of the same user's other processes could be set otherwise; 0 is the caller itself.
     program += _when(machine.prlimit, [_op(_EQUAL, 0, yes=1), _op(_RETURN, _DENY)])
-    return b"".join([*program, _op(_RETURN, _ALLOW)])
+    return b"".join(program)
 
 
 def _when(number: int, test: list[bytes]) -> list[bytes]:

@@ -1,13 +1,18 @@
 """Which compiler and runner belong to a device's name."""
 
 import importlib
+import shutil
+import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.devices.base import Compiler, Runner
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.wire import Ceilings
+
+KEPT_DAYS: Final = 30.0
 
 
 class Maker(Protocol):
@@ -35,10 +40,9 @@ class DeviceMaker:
             from kernelwright.devices.cpu.toolchain import MODE_FLAGS, Toolchain
 
             toolchain = Toolchain("g++", Path(setup.cache))
-            for mode in MODE_FLAGS:
-                toolchain.runner(mode)
-                for fast_math in (False, True):
-                    toolchain.prelude(mode, fast_math=fast_math)
+            used = [toolchain.runner(mode).parent for mode in MODE_FLAGS]
+            used += [toolchain.prelude(mode, fast_math=fast) for mode in MODE_FLAGS for fast in (False, True)]
+            remove_unused(Path(setup.cache), used)
 
     def compiler(self, setup: WorkerSetup) -> tuple[Compiler, str]:
         """g++ or NVRTC."""
@@ -66,6 +70,15 @@ class DeviceMaker:
 
         runner = CudaRunner(int(number), cache_dir=Path(setup.scratch))
         return runner, Ceilings(*measure_ceilings(runner.gpu))
+
+
+def remove_unused(cache: Path, used: Iterable[Path], days: float = KEPT_DAYS) -> None:
+    """Remove what nobody has used for long (tools of older versions and compilers)."""
+    for path in used:
+        path.touch()
+    for path in cache.iterdir():
+        if path.is_dir() and path.stat().st_mtime < time.time() - days * 86400:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def load_maker(setup: WorkerSetup) -> Maker:

@@ -5,7 +5,7 @@ import socket
 from io import BufferedRWPair
 
 from kernelwright.core.errors import KernelwrightError, UserError
-from kernelwright.harness.sandbox import SandboxReport
+from kernelwright.harness.sandbox import SandboxReport, after_start
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.wire import MAX_LINE, REQUEST, Hello, Reply, Request, decode, encode
 from kernelwright.harness.worker.compile_worker import CompileService
@@ -25,6 +25,8 @@ def serve(setup: WorkerSetup, report: SandboxReport, handle: int) -> int:
             _send(channel, _fault(0, error))
             return 1
         hello = service.greet(report) if service else Hello(report)
+        if setup.uses_gpu and "seccomp" not in report.missing:
+            after_start()
         _send(channel, Reply(0, hello=hello))
         return _serve(service, channel) if service else 0
 
