@@ -22,7 +22,7 @@ from kernelwright.generation.base import Proposal
 from kernelwright.optimiser.base import Observation, Optimiser
 
 OptimiserFactory = Callable[[SearchSpace, int], Optimiser]
-LEAST_TRIED_SHARE = 0.05
+LEAST_TRIED_SHARE = 0.02
 SATURATED = 1e-4
 """Expected gain in log time below which a surrogate's word is no better than chance."""
 CLOSENESS = 10

@@ -5,6 +5,7 @@ import contextlib
 import json
 import secrets
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -27,6 +28,7 @@ from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem, load_problem
 
 MEMORY_FILE: Final = "memory.db"
+SWITCH_INTERVAL_S: Final = 0.0005
 
 
 class NoProposals:
@@ -45,6 +47,7 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
         async with _harness(settings) as harness:
             record = _record(problem, settings, harness)
             memory.start_campaign(record, _problem_record(problem))
+            memory.claim(record.id)
             campaign = Campaign(
                 id=record.id,
                 settings=settings,
@@ -69,6 +72,7 @@ async def resume_campaign(
     """Go on with a campaign from the memory alone; a new budget counts from the campaign's start."""
     with Memory.open(directory / MEMORY_FILE, create=False) as memory:
         record = memory.campaign(name)
+        memory.claim(record.id)
         changes = {"seconds": seconds, "evaluations": evaluations}
         settings = Settings.model_validate_json(record.settings)
         settings = settings.model_copy(update={k: v for k, v in changes.items() if v is not None})
@@ -95,6 +99,8 @@ async def resume_campaign(
 
 
 async def _run(campaign: Campaign) -> CampaignResult:
+    # The surrogate computes in a thread; by default it may keep the interpreter for 5 ms when the device answers.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     with _stopped_by_signals(campaign.stop):
         return await campaign.run()
 
