@@ -15,7 +15,8 @@ _KEPT: Final = (
 )  # fmt: skip
 _PACKAGES: Final = (
     "kernelwright", "numpy", "scipy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
-    "typing_inspection", "array_api_compat", "cuda", "cupy", "nvidia", "threadpoolctl",
+    "typing_inspection", "array_api_compat", "cuda", "cupy", "nvidia", "pynvml",
+    "torch", "threadpoolctl",
 )  # fmt: skip
 _ROUNDS: Final = 20
 

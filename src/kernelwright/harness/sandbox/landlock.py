@@ -25,7 +25,7 @@ _SYSTEM: Final = (
     "/proc/filesystems", "/sys/devices", "/sys/module", "/sys/bus/pci", "/sys/class/drm", "/sys/fs/cgroup",
 )  # fmt: skip
 _PRIVATE: Final = ("/dev/null", "/dev/zero", "/dev/full")
-_GPU: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps", "/dev/shm")  # noqa: S108 - named, not used
+_GPU: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps")
 
 
 def landlock_version(libc: ctypes.CDLL) -> int:
