@@ -1,6 +1,8 @@
 """Other optimisers, through their own packages, as contestants for a replay (extra ``peers``)."""
 
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,11 @@ def optuna_tpe(objective: Objective, seed: int) -> None:
 
 def smac(objective: Objective, seed: int) -> None:
     """SMAC3's Bayesian optimisation facade for algorithm configuration (random forest)."""
+    with TemporaryDirectory() as folder:
+        _smac(objective, seed, Path(folder))
+
+
+def _smac(objective: Objective, seed: int, folder: Path) -> None:
     package, config_space = _module("smac"), _module("ConfigSpace")
     space = objective.recorded.space
     parameters = [
@@ -63,9 +70,11 @@ def smac(objective: Objective, seed: int) -> None:
     described = config_space.ConfigurationSpace(seed=seed % 2**31)
     described.add(parameters)
     runs = 50 * objective.budget
-    scenario = package.Scenario(described, deterministic=True, n_trials=runs, seed=seed % 2**31)
+    scenario = package.Scenario(
+        described, deterministic=True, n_trials=runs, seed=seed % 2**31, output_directory=folder
+    )
     facade = package.HyperparameterOptimizationFacade(
-        scenario, lambda _config, _seed=0: 0.0, overwrite=True, logging_level=False
+        scenario, _never_called, overwrite=True, logging_level=False
     )
     while True:
         info = facade.ask()
@@ -73,6 +82,11 @@ def smac(objective: Objective, seed: int) -> None:
         time_ms = objective(Configuration({**fixed, **values}))
         cost = float(np.log(_INVALID if time_ms is None else time_ms))
         facade.tell(info, package.runhistory.TrialValue(cost=cost))
+
+
+def _never_called(config: Any, seed: int = 0) -> float:
+    """SMAC checks the names of the target's arguments; evaluations go through ask and tell instead."""
+    raise AssertionError(config, seed)
 
 
 def _plain(value: Any) -> Any:
