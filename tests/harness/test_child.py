@@ -32,7 +32,9 @@ def child(tmp_path: Path, role: Role, maker: str = "FakeMaker", start_timeout_s:
         problem=str(PROJECT / "src/kernelwright/problems/bundled/vector_add"),
         readable=readable_folders(import_roots("tests")),
         maker=f"tests.harness.fake_device:{maker}",
-        **{name: str(folder) for name, folder in folders.items()},
+        scratch=str(folders["scratch"]),
+        artifacts=str(folders["artifacts"]),
+        cache=str(folders["cache"]),
     )
     return Child(setup, start_timeout_s)
 

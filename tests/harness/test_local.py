@@ -1,17 +1,19 @@
 """The harness with the fake device: results, failures, and that the next candidate is always right."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from kernelwright.core.errors import HarnessError, UserError
-from kernelwright.core.outcome import Outcome, Status
-from kernelwright.harness.local import LocalHarness, Timeouts
-from kernelwright.harness.wire import Ceilings
-from tests.harness.fake_device import CASE_MS
+from kernelwright.core.outcome import KernelStatics, Outcome, StaticMetrics, Status
+from kernelwright.harness.local import LocalHarness, Timeouts, _memory_share
+from kernelwright.harness.wire import Ceilings, Hello
+from tests.harness.fake_device import CASE_MS, FACTS
 from tests.harness.support import candidate, fake_harness, names
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -188,6 +190,26 @@ async def test_a_cancelled_benchmark_frees_the_device(harness: LocalHarness) -> 
     with pytest.raises(asyncio.CancelledError):
         await task
     await assert_next_is_right(harness)
+
+
+async def test_occupancy_is_that_of_the_launch(
+    harness: LocalHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = replace(FACTS, kind="cuda", arch="sm_90")
+    monkeypatch.setattr(harness, "_hello", Hello(facts=gpu))
+    plans = list(harness._resolve(candidate()).values())
+    known = StaticMetrics((KernelStatics("vector_add", registers=64, static_shared_bytes=0),))
+    completed = harness._complete(known, plans)
+    assert completed is not None
+    kernel = completed.kernels[0]
+    assert kernel.threads_per_block == 256
+    assert (kernel.theoretical_occupancy, kernel.occupancy_limiter) == (0.5, "registers")
+
+
+async def test_compilers_together_take_half_of_the_memory() -> None:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert 2 << 30 <= _memory_share("compile", 4) <= max(2 << 30, total // 8)
+    assert _memory_share("device", 4) >= 4 << 30
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest_asyncio
 import kernelwright
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.processes import import_roots, readable_folders
+from kernelwright.harness.sandbox import Layer, SandboxReport, _try
 from tests.harness.support import candidate, fake_harness, names
 
 module_loop = pytest.mark.asyncio(loop_scope="module")
@@ -201,3 +202,12 @@ def test_root_becomes_nobody_where_that_can_work() -> None:
         ]  # fmt: skip
         assert answers[0] == "now 65534 65534 [] 65534"
         assert answers[1] == f"stays 0 stays root: another user could not read {closed}"
+
+
+def test_a_layer_that_cannot_be_had_is_reported_with_the_reason() -> None:
+    def refuse() -> str:
+        raise OSError("the kernel has no landlock")
+
+    report = SandboxReport((_try("landlock", refuse), _try("seccomp", lambda: "no sockets")))
+    assert report.layers[0] == Layer("landlock", holds=False, detail="the kernel has no landlock")
+    assert report.missing == ("landlock",)
