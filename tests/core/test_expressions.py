@@ -134,6 +134,14 @@ def test_arrays_near_the_limit_take_the_exact_way() -> None:
     assert values[0] == 2**62
 
 
+def test_a_hostile_expression_cannot_take_long() -> None:
+    text = " + ".join(["min(a, 1.5)"] * 40)
+    many = np.arange(400_000)
+    with pytest.raises(ExpressionError, match="too many combinations"):
+        parse(text).evaluate_where({"a": many})
+    assert parse(text).evaluate_many({"a": many[:100]})[5] == 60
+
+
 LEAVES = st.sampled_from(["a", "b", "c", "0", "1", "2", "3", "7", "1.5", "4611686018427387904"])
 
 

@@ -13,6 +13,7 @@ import ast
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ from kernelwright.core.expression_nodes import (
 MAX_LENGTH = 2000
 MAX_NODES = 400
 MAX_DEPTH = 50
+MAX_STEPS = 1 << 21
+"""Most parts times rows that are computed one by one: about two seconds; plans are written by strangers."""
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -63,11 +66,12 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression; equal texts are equal expressions."""
+    """A parsed expression of ``size`` parts; equal texts are equal expressions."""
 
     text: str
     names: frozenset[str]
     tree: Node
+    size: int
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Expression) and self.text == other.text
@@ -100,7 +104,7 @@ class Expression:
     def evaluate_where(self, columns: Mapping[str, Column]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Values, and where they exist: a failing evaluation (an inexact ``/``) is a false in the second array.
 
-        Raises ExpressionError only for a name that ``columns`` lacks.
+        Raises ExpressionError only for a name that ``columns`` lacks, or when it would take too long.
         """
         for name in self.names - columns.keys():
             self.evaluate(dict.fromkeys(columns, 1))
@@ -122,6 +126,10 @@ class Expression:
         self, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """The slow way for huge numbers and mixed types: Python's integers are exact."""
+        if self.size * prod(shape) > MAX_STEPS:
+            raise ExpressionError(
+                "numbers near 2**63, or integers mixed with decimals, for too many combinations", self.text
+            )
         values: list[int | bool | float] = []
         valid = np.ones(shape, dtype=bool)
         for place in np.ndindex(shape):
@@ -155,7 +163,7 @@ def parse(text: str) -> Expression:
         raise ExpressionError("not an expression, or nested too deeply", text) from None
     builder = _Builder(text, len(text) - len(text.lstrip()))
     root = builder.build(tree, 0)
-    return Expression(text=text, names=frozenset(builder.names), tree=root)
+    return Expression(text=text, names=frozenset(builder.names), tree=root, size=builder.nodes)
 
 
 class _Builder:

@@ -7,7 +7,7 @@ depends on them more directly than on the tunables.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -203,7 +203,7 @@ def _candidates(space: SearchSpace) -> Iterator[Expression]:
         for node in _compared(constraint.expression.tree):
             names = _names(node)
             if names:
-                yield Expression(constraint.expression.text, frozenset(names), node)
+                yield replace(constraint.expression, names=frozenset(names), tree=node)
 
 
 def _compared(node: Node) -> Iterator[Node]:
