@@ -160,6 +160,22 @@ async def test_many_compiles_at_once_each_get_their_own_answer(harness: LocalHar
     assert all(f"// number {n}\n" in text for n, text in enumerate(texts))
 
 
+async def test_a_storm_of_bad_candidates(harness: LocalHarness) -> None:
+    """All at once, each gets its own answer and the right ones are right."""
+    kinds = {
+        "// fine": Status.MEASURED,
+        "// compile: signal 11": Status.COMPILE_FAILED,
+        "// compile: speak garbage": Status.COMPILE_FAILED,
+        "// run: signal 11": Status.CRASHED,
+        "// run: break": Status.CRASHED,
+        "// run: pid": Status.WRONG,
+        "// compile: flood 4": Status.MEASURED,
+    }
+    storm = [(f"{text}\n// {n}", status) for n in range(3) for text, status in kinds.items()]
+    outcomes = await asyncio.gather(*(outcome_of(harness, text) for text, _ in storm))
+    assert [outcome.status for outcome in outcomes] == [status for _, status in storm]
+
+
 async def test_compiles_run_side_by_side(harness: LocalHarness) -> None:
     """Each waits for the other: one after the other they would hang."""
     works = [candidate("// compile: meet one two"), candidate("// compile: meet two one")]

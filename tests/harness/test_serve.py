@@ -80,8 +80,16 @@ def test_a_compiler_greets_builds_and_publishes(tmp_path: Path) -> None:
         built = parent.ask(Request(7, build=BUILD)).built
     assert built is not None
     assert Path(built.artifact).parent == tmp_path / "artifacts"
-    assert list((tmp_path / "scratch").iterdir()) == []
+    assert list((tmp_path / "scratch/work").iterdir()) == []
     assert parent.code == 0
+
+
+def test_a_new_compiler_clears_what_a_killed_one_left(tmp_path: Path) -> None:
+    (left := tmp_path / "scratch/work/build-1").mkdir(parents=True)
+    (left / "candidate.ii").touch()
+    with worker(tmp_path, "compile") as parent:
+        parent.hear()
+        assert not left.exists()
 
 
 def test_a_source_that_needs_all_memory_is_a_failed_compile(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Compiles; needs no device."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,10 @@ class CompileService:
 
     def __init__(self, setup: WorkerSetup) -> None:
         self._artifacts = Path(setup.artifacts)
-        self._scratch = Path(setup.scratch)
+        self._work = Path(setup.scratch) / "work"
+        # What an earlier worker left when it was killed.
+        shutil.rmtree(self._work, ignore_errors=True)
+        self._work.mkdir()
         self._compiler, self._toolchain = load_maker(setup).compiler(setup)
 
     def greet(self, report: SandboxReport) -> Hello:
@@ -29,7 +33,7 @@ class CompileService:
         if request.build is None:
             raise HarnessError("a compile worker was asked to run something")
         try:
-            built = self._compiler.build(request.build, self._scratch)
+            built = self._compiler.build(request.build, self._work)
         except MemoryError:
             return Reply(request.id, built=BuildResult(status=Status.COMPILE_FAILED, reason=OUT_OF_MEMORY))
         return Reply(request.id, built=self._publish(built) if built.artifact else built)
