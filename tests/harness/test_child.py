@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import signal
+import site
 import subprocess
 import sys
 from pathlib import Path
@@ -156,4 +157,10 @@ def test_the_environment_keeps_the_toolchain_and_nothing_else() -> None:
     assert inner["CUDA_PATH"] == "/cuda"
     assert inner["HOME"] == inner["TMPDIR"] == "/scratch"
     assert inner["PYTHONPATH"] == "/a:/b"
-    assert not {"MODEL_API_KEY", "LD_PRELOAD"} & set(inner)
+    assert not {"MODEL_API_KEY", "LD_PRELOAD", "PYTHONUSERBASE"} & set(inner)
+
+
+def test_packages_of_the_user_are_found_without_the_home() -> None:
+    inner = scrubbed_environment("/scratch", ["/a", site.getusersitepackages()], {})
+    assert inner["PYTHONUSERBASE"] == site.getuserbase()
+    assert "PYTHONNOUSERSITE" not in inner

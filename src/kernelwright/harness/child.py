@@ -113,7 +113,7 @@ class Child:
         channel, theirs = socket.socketpair()
         log, their_log = socket.socketpair()
         # Not -I, which would ignore PYTHONPATH: the environment is scrubbed, -P keeps the scratch off the path.
-        command = [sys.executable, "-P", "-s", "-m", "kernelwright.harness.worker", self.setup.to_json()]
+        command = [sys.executable, "-P", "-m", "kernelwright.harness.worker", self.setup.to_json()]
         roots = import_roots(self.setup.maker)
         with theirs, their_log:
             process = await asyncio.create_subprocess_exec(

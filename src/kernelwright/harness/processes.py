@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import os
 import signal
+import site
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,7 +24,11 @@ _ROUNDS: Final = 20
 
 def scrubbed_environment(scratch: str, roots: Iterable[str], outer: Mapping[str, str]) -> dict[str, str]:
     """Nothing of the user's environment but what the toolchain needs: no keys, no home."""
+    roots = tuple(roots)
+    # Packages installed for the user alone are found by way of the home, which a child does not have.
+    of_user = site.getusersitepackages() in roots
     return {
+        **({"PYTHONUSERBASE": site.getuserbase()} if of_user else {"PYTHONNOUSERSITE": "1"}),
         **{name: outer[name] for name in _KEPT if name in outer},
         "HOME": scratch,
         "TMPDIR": scratch,
