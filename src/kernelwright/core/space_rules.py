@@ -22,6 +22,7 @@ TABLE_LIMIT = 1 << 18
 CHUNK = 1 << 19
 SAMPLE_ROUNDS = 20
 SAMPLE_WIDTH = 256
+STILL_FINDING = 0.98
 ORIGIN = "search space"
 Dtype = type[np.uint8] | type[np.uint16]
 Rows = npt.NDArray[np.unsignedinteger]
@@ -214,12 +215,12 @@ class Lattice:
         Not uniform: a partial row counts the same however many completions it has. Raises PlanError when no
         row was found.
         """
+        width = min(max(n, SAMPLE_WIDTH), CHUNK)
         found: Rows = np.zeros((0, len(self.shape)), dtype=self.dtype)
         for _ in range(SAMPLE_ROUNDS):
-            found = np.unique(
-                np.concatenate([found, self._complete_at_random(rng, max(n, SAMPLE_WIDTH))]), axis=0
-            )
-            if len(found) >= n:
+            before = len(found)
+            found = np.unique(np.concatenate([found, self._complete_at_random(rng, width)]), axis=0)
+            if len(found) >= n or 0 < before >= len(found) * STILL_FINDING:
                 break
         if not len(found):
             raise PlanError("sampling found no configuration that fulfils all constraints", ORIGIN)
@@ -227,8 +228,18 @@ class Lattice:
 
     def _complete_at_random(self, rng: np.random.Generator, width: int) -> Rows:
         rows: Rows = np.zeros((width, len(self.shape)), dtype=self.dtype)
-        for step in range(len(self.order)):
-            grown = self._extended(rows, step)
+        for step, axis in enumerate(self.order):
+            size = self.shape[axis]
+            if not self.complete[step]:
+                rows[:, axis] = rng.integers(size, size=width)
+                continue
+            if width * size <= CHUNK:
+                grown = self._extended(rows, step)
+            else:  # some of the values for each row have to do
+                grown = np.repeat(rows, max(1, CHUNK // width), axis=0)
+                grown[:, axis] = rng.integers(size, size=len(grown))
+                for rule in self.complete[step]:
+                    grown = grown[rule.holds(grown)]
             if not len(grown):
                 return grown
             rows = grown[rng.integers(len(grown), size=width)]

@@ -234,7 +234,7 @@ class BayesianOptimiser:
         ):
             self._refit(known)
         if self._speed is not None:
-            there = set(self._speed.codes)
+            there = {*self._speed.codes, *self._speed.left_out}
             for code in [c for c in (*known, *self._history.pending) if c not in there]:
                 self._speed.extend(code, self._point(code), known.get(code, (0.0, 0.0))[1])
         self._update_feasibility()

@@ -10,6 +10,8 @@ from kernelwright.core.space import Codes, Rows, SearchSpace
 
 POOL = 50_000
 SAMPLED = 20_000
+SAMPLED_BLIND = 5_000
+"""Random parts of an enumerated space, and of one that is not."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,16 @@ def all_or_sample(space: SearchSpace, rng: np.random.Generator) -> Candidates:
     """Everything, if that is at most ``POOL``; else a random part."""
     if space.enumerable and len(space) <= POOL:
         return Candidates(space.indices, space.codes(space.indices), complete=True)
-    rows = space.sample(rng, SAMPLED)
+    rows = _random_part(space, rng)
     return Candidates(rows, space.codes(rows), complete=False)
 
 
 def around(space: SearchSpace, centres: Rows, rng: np.random.Generator) -> Candidates:
     """A fresh random part, the centres [k, d] and all their neighbours."""
-    parts = [space.sample(rng, SAMPLED), centres, *(space.neighbours(centre) for centre in centres)]
+    parts = [_random_part(space, rng), centres, *(space.neighbours(centre) for centre in centres)]
     rows = np.unique(np.concatenate(parts), axis=0)
     return Candidates(rows, space.codes(rows), complete=False)
+
+
+def _random_part(space: SearchSpace, rng: np.random.Generator) -> Rows:
+    return space.sample(rng, SAMPLED if space.enumerable else SAMPLED_BLIND)

@@ -72,7 +72,7 @@ class Evidence:
         """Squared distances [groups, pairs]."""
         rows, columns = self.pairs
         squares = (self.points[rows] - self.points[columns]) ** 2
-        membership = np.zeros((len(self.groups), int(self.groups[-1]) + 1))
+        membership = np.zeros((len(self.groups), len(self.length_priors)))
         membership[np.arange(len(self.groups)), self.groups] = 1.0
         return np.ascontiguousarray((squares @ membership).T)
 

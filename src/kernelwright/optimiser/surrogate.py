@@ -17,13 +17,28 @@ LEAST_SCALE = 1e-6
 FEASIBILITY_NOISE = 0.05
 OPTIMISM = 0.5
 LEAST_FEASIBLE = 0.02
+MOST_FITTED = 320
+"""Points that hyperparameters are fitted to: more change them little, and cost memory and time by the square."""
+MOST_CONDITIONED = 500
+"""Points that a belief rests on: a campaign of a day tells more than a surrogate can hold."""
+
+
+def telling(known: Mapping[int, tuple[float, float]], most: int) -> dict[int, tuple[float, float]]:
+    """At most ``most`` of what is known, in its order: the better half of them the best, the rest spread evenly."""
+    if len(known) <= most:
+        return dict(known)
+    ranked = sorted(known, key=lambda code: known[code][0])
+    best, others = ranked[: most // 2], ranked[most // 2 :]
+    count = most - len(best)
+    chosen = {*best, *(others[i * len(others) // count] for i in range(count))}
+    return {code: entry for code, entry in known.items() if code in chosen}
 
 
 @dataclass
 class SpeedModel:
     """Belief about log times of the candidates: ``belief * trend + centre + scale * (Gaussian process)``.
 
-    ``codes`` are the conditioned points in order, ``followed`` the trend's share of their log times, and
+    ``codes`` are the conditioned points in order, ``left_out`` what was known but is not among them, ``followed`` the trend's share of their log times, and
     ``followed_by_candidates`` [m] that of the candidates'.
     """
 
@@ -36,6 +51,7 @@ class SpeedModel:
     belief: float
     followed: list[float]
     followed_by_candidates: Array
+    left_out: frozenset[int] = frozenset()
 
     @classmethod
     def fitted(
@@ -50,20 +66,26 @@ class SpeedModel:
 
         ``candidates`` are points [m, columns].
         """
-        known = history.log_times()
+        everything = history.log_times()
+        known = telling(everything, MOST_CONDITIONED)
         points = features.points(history.stacked(known))
         values = np.array([value for value, _ in known.values()])
         noise = np.array([deviation for _, deviation in known.values()])
+        fitted = [list(known).index(code) for code in telling(known, MOST_FITTED)]
         predicted = trend.at(points) if trend else np.zeros(len(points))
         fits = []
         for belief in BELIEFS if trend else (0.0,):
             rest = values - belief * predicted
             centre, scale = float(rest.mean()), max(float(rest.std()), LEAST_SCALE)
             evidence = Evidence(
-                points, (rest - centre) / scale, (noise / scale) ** 2, features.groups, features.length_priors
+                points[fitted],
+                ((rest - centre) / scale)[fitted],
+                ((noise / scale) ** 2)[fitted],
+                features.groups,
+                features.length_priors,
             )
             hyperparameters = fit(evidence, start)
-            surprise = evidence(hyperparameters.vector)[0] + len(points) * np.log(scale)
+            surprise = evidence(hyperparameters.vector)[0] + len(fitted) * np.log(scale)
             fits.append((surprise, belief, hyperparameters, centre, scale))
         _, belief, hyperparameters, centre, scale = min(fits, key=lambda entry: entry[0])
         posterior = Posterior(hyperparameters, features.groups, candidates)
@@ -71,7 +93,16 @@ class SpeedModel:
         by_candidates = belief * trend.at(candidates) if trend and belief else np.zeros(len(candidates))
         followed = list(belief * predicted)
         return cls(
-            hyperparameters, posterior, list(known), centre, scale, trend, belief, followed, by_candidates
+            hyperparameters,
+            posterior,
+            list(known),
+            centre,
+            scale,
+            trend,
+            belief,
+            followed,
+            by_candidates,
+            frozenset(everything.keys() - known.keys()),
         )
 
     def extend(self, code: int, point: Array, noise: float) -> None:
@@ -123,9 +154,9 @@ class FeasibilityModel:
         known = history.feasible()
         points = features.points(history.stacked(known))
         noise = np.full(len(points), FEASIBILITY_NOISE)
-        evidence = Evidence(
-            points, _labels(known, list(known)), noise, features.groups, features.length_priors
-        )
+        some = np.unique(np.linspace(0, len(points) - 1, MOST_FITTED).astype(int))
+        labels = _labels(known, list(known))
+        evidence = Evidence(points[some], labels[some], noise[some], features.groups, features.length_priors)
         hyperparameters = fit(evidence, start)
         posterior = Posterior(hyperparameters, features.groups, candidates)
         posterior.add(points, noise)
