@@ -4,6 +4,7 @@ import math
 import struct
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Final
 
@@ -62,7 +63,7 @@ class CaseData:
     buffers: tuple[Buffer, ...]
     sets: list[InputSet] = field(default_factory=list)
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Buffer, ...]:
         """Arguments that a candidate writes."""
         return tuple(b for b in self.buffers if b.role in {"out", "inout"})

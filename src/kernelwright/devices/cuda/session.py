@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
+import numpy as np
+
 from kernelwright.core.outcome import CaseTiming, Status
 from kernelwright.devices.base import CaseRequest, CaseSource, TimingProtocol
 from kernelwright.devices.cuda.buffers import Guarded, OutOfDeviceMemory
@@ -292,6 +294,9 @@ class CaseSession:
 
     def _judge_integrity(self, rows: Rows) -> None:
         guarded, hashed = self._watched()
+        prints = np.array([fingerprint for _, _, fingerprint in hashed], dtype=np.uint64)
+        if not rows["bad"][: len(guarded)].any() and np.array_equal(rows["bad"][len(guarded) :], prints):
+            return
         for (label, held), row in zip(guarded, rows[: len(guarded)], strict=True):
             found = Mismatch.of(row)
             if found.bad:
@@ -305,6 +310,8 @@ class CaseSession:
                 raise CandidateFailed(Status.WRONG, f"{self.place}: changed its input {name!r}")
 
     def _judge_run(self, rows: Rows, slots: Sequence[Slot], run: int, runs: int) -> None:
+        if not rows["bad"].any():
+            return
         outputs = len(self.data.outputs)
         for position, slot in enumerate(slots):
             # Later runs overwrite a slot; only the last one's values can still be shown.
