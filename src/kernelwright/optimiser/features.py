@@ -21,7 +21,7 @@ from kernelwright.core.space import Rows, SearchSpace
 Points = npt.NDArray[np.float64]
 LOG_RATIO = 4
 MAX_QUANTITIES = 12
-MAX_NAMES = 64
+MAX_NAMES = 32
 SCALE_PRIOR = (0.2, 0.8)
 DERIVED_PRIOR = (1.1, 1.0)
 MEMBERSHIP_PRIOR = (1.6, 1.0)
