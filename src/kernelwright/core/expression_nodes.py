@@ -1,6 +1,5 @@
 """The tree of an expression, and its value for one set of numbers. Use it through ``core.expressions``."""
 
-import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -214,6 +213,6 @@ def _call(name: str, args: list[float], column: int) -> float:
 
 
 def _limited(value: Scalar, column: int) -> Scalar:
-    if not (math.isfinite(value) and abs(value) < MAX_MAGNITUDE):
+    if not -MAX_MAGNITUDE < value < MAX_MAGNITUDE:  # false for nan too
         raise Fault("the result is not a number below 2**63 in magnitude", column)
     return value
