@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kernelwright import __version__
-from kernelwright.cli import bench, check, doctor, problems, run, show
+from kernelwright.cli import bench, check, doctor, exchange, problems, run, show
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 
 app = typer.Typer(
@@ -27,6 +27,8 @@ app.command("resume")(run.resume)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
+app.command("export")(exchange.export)
+app.command("import-space")(exchange.import_space)
 app.add_typer(problems.app, name="problems")
 app.add_typer(bench.app, name="bench")
 

@@ -6,7 +6,7 @@ named values, scratch buffers and launches; docs/design.md section 2 has the for
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -333,6 +333,14 @@ class _Reader:
                     f"constraints.{constraint.name}",
                     min(wrong),
                 )
+
+
+def format_sections(tunables: Sequence[Tunable], constraints: Sequence[Constraint]) -> str:
+    """The ``[tune]`` and ``[constraints]`` of a plan."""
+    out = ["[tune]", *(f"{t.name} = {_literal(list(t.values))}" for t in tunables)] if tunables else []
+    if constraints:
+        out += ["[constraints]", *(f"{_key(c.name)} = {_literal(c.expression)}" for c in constraints)]
+    return "\n".join(out)
 
 
 def format_plan(plan: Plan) -> str:
