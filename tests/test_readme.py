@@ -28,6 +28,9 @@ RUN = {"problems", "doctor", "show", "check", "--version", "--help"}
 SHORTER_IN = {
     "run": "tests/test_readme.py::folder",
     "resume": "tests/test_readme.py::test_a_campaign_goes_on",
+    "export": "tests/cli/test_exchange.py::test_to_kernel_tuner_and_back",
+    "import-space": "tests/cli/test_exchange.py::test_a_kernel_tuner_space_becomes_the_beginning_of_a_plan",
+    "bench": "tests/optimiser/test_replay.py::test_the_command_plays_in_parallel",
 }
 # What belongs to the system and not to us.
 SYSTEM = {"apt-get", "cd", "git"}
