@@ -191,3 +191,13 @@ def test_any_text_as_a_plan_is_a_plan_or_a_plan_error(text: str) -> None:
         parse_template(source(text))
     except PlanError as error:
         assert "\n" not in str(error).replace(repr(text), "")  # noqa: PT017
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800"])
+def test_a_source_that_is_no_text_is_refused(text: str) -> None:
+    with pytest.raises(PlanError, match="no text"):
+        parse_template(GEMM + text)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_source() -> None:
+    assert parse_template("\ufeff" + GEMM).id == parse_template(GEMM).id

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from kernelwright import __version__
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Listener
@@ -48,6 +49,7 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
             record = _record(problem, settings, harness)
             memory.start_campaign(record, _problem_record(problem))
             memory.claim(record.id)
+            _note_environment(memory, record.id, harness, listener)
             campaign = Campaign(
                 id=record.id,
                 settings=settings,
@@ -123,6 +125,17 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
+
+
+def _note_environment(memory: Memory, campaign: str, harness: LocalHarness, listener: Listener) -> None:
+    """Keep what the measurements depend on; say which walls around candidates are missing."""
+    memory.note(campaign, "sandbox", json.dumps(asdict(harness.sandbox)))
+    memory.note(campaign, "ceilings", json.dumps(asdict(harness.ceilings)))
+    memory.note(campaign, "kernelwright", __version__)
+    if harness.sandbox.missing:
+        listener.note(
+            f"sandbox without: {', '.join(harness.sandbox.missing)} (kernelwright doctor tells why)"
+        )
 
 
 def _harness(settings: Settings) -> LocalHarness:

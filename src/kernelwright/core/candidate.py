@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kernelwright.core.configuration import Configuration
+from kernelwright.core.errors import PlanError
 from kernelwright.core.identity import content_id
 from kernelwright.core.plan import Plan, format_plan, parse_plan, split_source
 
@@ -32,7 +33,11 @@ class Template:
 
 def parse_template(text: str, name: str = "candidate.cu") -> Template:
     """Template from the text of a ``.cu`` file. Raises PlanError with the line and column in the file."""
-    text = text.replace("\r\n", "\n")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise PlanError(
+            "the source holds characters that are no text (NUL, or half of a surrogate pair)", name
+        )
     return Template(name=name, source=text, plan=parse_plan(text, name))
 
 
