@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 DEVICE ?= auto
-BUDGET ?= 150
+BUDGET ?= 120
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +16,7 @@ PROBE := from kernelwright.devices.cuda import probe; found = probe()
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-run: device-packages ## search for a fast gemm within 2.5 minutes: on the GPU, or on the cpu where there is none
+run: device-packages ## search for a fast gemm within 2 minutes: on the GPU, or on the cpu where there is none
 	$(BIN)/kernelwright run gemm --device $(DEVICE) --seconds $(BUDGET)
 
 test: check ## all that CI runs: static checks, then the tests with branch coverage

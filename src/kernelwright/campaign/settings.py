@@ -15,7 +15,7 @@ class Settings(BaseModel):
     objective: ObjectiveName | None = None
     """``None``: the problem's own objective."""
     slow_cases: bool = False
-    seconds: float = Field(default=150.0, gt=0, le=24 * 3600)
+    seconds: float = Field(default=120.0, gt=0, le=24 * 3600)
     evaluations: int | None = Field(default=None, ge=1)
     compile_workers: int = Field(default=4, ge=1, le=256)
     seed: int = Field(default=0, ge=0)

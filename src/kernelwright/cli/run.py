@@ -37,7 +37,7 @@ SecondsOption = Annotated[
 def run(
     problem: ProblemArgument,
     device: DeviceOption = "auto",
-    seconds: SecondsOption = 150.0,
+    seconds: SecondsOption = 120.0,
     evaluations: Annotated[
         int | None, typer.Option(min=1, help="Budget in experiments, baseline included.")
     ] = None,
