@@ -10,7 +10,7 @@ from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import BaselineFailed, Campaign
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.settings import Settings
-from kernelwright.core.candidate import Candidate
+from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.generation.base import Proposal
 from kernelwright.harness.protocol import CompileResult
@@ -160,3 +160,16 @@ async def test_a_milestone_lost_to_a_kill_is_noted_on_resume(memory: Memory) -> 
         again.policy.add(arm.proposal)
     again.recall()
     assert [m.experiment for m in memory.milestones("c1")] == [again.standing.incumbent.number]  # type: ignore[union-attr]
+
+
+async def test_a_template_without_a_valid_configuration_is_left_out(memory: Memory) -> None:
+    impossible = template("impossible", extra="").source.replace(
+        "[[launch]]", '[constraints]\nnever = "X > 100"\n[[launch]]'
+    )
+    campaign = make(memory, FakeHarness(TIMES), evaluations=5)
+    campaign.proposer = Proposals(parse_template(impossible, "impossible"), FAST)
+    notes: list[str] = []
+    campaign.listener.note = notes.append  # type: ignore[method-assign]
+    result = await campaign.run()
+    assert result.experiments == 5
+    assert any("left out" in note and "never" in note for note in notes)

@@ -18,7 +18,7 @@ from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.standing import Entry, Standing
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import PlanError, UserError
 from kernelwright.core.identity import content_id
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
@@ -123,7 +123,14 @@ class Campaign:
 
     async def _take_proposals(self) -> None:
         while (proposal := await self.proposer.propose()) is not None:
+            self._add(proposal)
+
+    def _add(self, proposal: Proposal) -> None:
+        """A template whose constraints leave nothing on this device is left out, and said so."""
+        try:
             self.policy.add(proposal)
+        except PlanError as error:
+            self.listener.note(f"left out: {error}")
 
     async def _confirm(self) -> Confirmation | None:
         """Baseline and incumbent once more, back to back; not a new experiment, a check of two old ones."""
@@ -236,7 +243,7 @@ class Campaign:
             return
         proposal = dispatch(self.candidates, work, expression, division)
         if proposal is not None:
-            self.policy.add(proposal)
+            self._add(proposal)
 
     def _is_dispatch(self, candidate: str) -> bool:
         """Its parts are specialists themselves: a dispatch of dispatches would gain nothing."""
