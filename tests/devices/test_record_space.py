@@ -7,12 +7,13 @@ import pytest
 
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import KernelStatics, StaticMetrics, Status
 from kernelwright.core.space import Tunable
 from kernelwright.devices.record_space import Recording, write_recorded
 from kernelwright.devices.recorded import read_recorded
 
 TUNABLES = (Tunable("X", (1, 2, 4)), Tunable("FAST", (False, True)))
+STATIC = StaticMetrics((KernelStatics("k", registers=64, spill_bytes=8, theoretical_occupancy=0.5),), 4096)
 ABOUT = {"name": "mine", "kernel": "k", "device": "NVIDIA H200"}
 
 
@@ -23,7 +24,9 @@ def configuration(x: int, *, fast: bool) -> Configuration:
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "mine.npz"
     recordings = [
-        Recording(configuration(4, fast=True), 1.5, deviation_ms=0.01, compile_ms=20.0, bench_ms=5.0),
+        Recording(
+            configuration(4, fast=True), 1.5, deviation_ms=0.01, compile_ms=20.0, bench_ms=5.0, static=STATIC
+        ),
         Recording(configuration(1, fast=False), None, reason="compile_failed"),
         Recording(configuration(2, fast=False), 3.0),
     ]
@@ -32,6 +35,12 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert (space.name, space.device, len(space.space)) == ("mine", "NVIDIA H200", 3)
     assert space.optimum_ms == 1.5
     assert space.outcome(configuration(4, fast=True)).times_ms() == {"recorded": 1.5}
+    static = space.static(configuration(4, fast=True))
+    assert static is not None
+    assert (static.registers, static.spill_bytes, static.code_bytes) == (64, 8, 4096)
+    unknown = space.static(configuration(2, fast=False))
+    assert unknown is not None
+    assert unknown.registers is None
     failed = space.outcome(configuration(1, fast=False))
     assert (failed.status, failed.reason) == (Status.COMPILE_FAILED, "compile_failed")
     # The rows keep the order in which they were measured: the live curve.

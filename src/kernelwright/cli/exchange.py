@@ -98,4 +98,5 @@ def _recording(e: Experiment) -> Recording:
         compile_ms=1e3 * seconds.get("compile", 0.0),
         bench_ms=1e3 * (seconds.get("check", 0.0) + seconds.get("time", 0.0)),
         reason=f"{e.outcome.status}",
+        static=e.outcome.static,
     )

@@ -9,8 +9,9 @@ import numpy as np
 
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
+from kernelwright.core.outcome import StaticMetrics
 from kernelwright.core.space import Tunable
-from kernelwright.devices.recorded import FORMAT
+from kernelwright.devices.recorded import FORMAT, static_row
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Recording:
     compile_ms: float = 0.0
     bench_ms: float = 0.0
     reason: str = ""
+    static: StaticMetrics | None = None
 
 
 def write_recorded(
@@ -59,6 +61,8 @@ def write_recorded(
         ),
         "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
     }
+    if any(r.static is not None for r in recordings):
+        arrays["static"] = np.stack([static_row(r.static) for r in recordings])
     try:
         with path.open("wb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type] # numpy's stubs mix up its keywords

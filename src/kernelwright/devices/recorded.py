@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kernelwright.core.configuration import Configuration, Value
 from kernelwright.core.errors import ExpressionError, UserError
 from kernelwright.core.expressions import parse
-from kernelwright.core.outcome import CaseTiming, Outcome, Status
+from kernelwright.core.outcome import CaseTiming, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.core.space import Constraint, SearchSpace, Tunable
 
 BUNDLED = Path(__file__).parent / "spaces"
@@ -30,6 +30,7 @@ FORMAT = "kspace-1"
 CASE = "recorded"
 MAX_BYTES = 1 << 30
 _KEYS = ("configs", "time_ms", "time_std_ms", "error", "meta")
+_MORE = ("static",)
 
 
 class _Parameter(BaseModel):
@@ -65,6 +66,26 @@ class RecordedSpace:
     times_ms: npt.NDArray[np.float64]
     deviations_ms: npt.NDArray[np.float64]
     reasons: tuple[str, ...]
+    statics: npt.NDArray[np.float32] | None = None
+    """What the compiler said [n, 6] (see :func:`static_row`), where that was recorded."""
+
+    def static(self, configuration: Configuration) -> StaticMetrics | None:
+        """The compiler's numbers of a configuration, as those of one kernel."""
+        if self.statics is None:
+            return None
+        known = [None if np.isnan(v) else float(v) for v in self.statics[self.space.index_of(configuration)]]
+        registers, spills, stack, shared, code = (
+            None if v is None else int(v) for v in (*known[:4], known[5])
+        )
+        kernel = KernelStatics(
+            "recorded",
+            registers=registers,
+            spill_bytes=spills,
+            stack_bytes=stack,
+            static_shared_bytes=shared,
+            theoretical_occupancy=known[4],
+        )
+        return StaticMetrics((kernel,), code)
 
     @cached_property
     def optimum_ms(self) -> float:
@@ -78,6 +99,24 @@ class RecordedSpace:
         if np.isnan(time):
             return Outcome(_status(self.reasons[index]), self.reasons[index])
         return Outcome(Status.MEASURED, cases=(CaseTiming(CASE, (time,), "recorded"),))
+
+
+def static_row(static: StaticMetrics | None) -> npt.NDArray[np.float32]:
+    """Registers, spilled bytes, stack bytes, shared bytes, occupancy, bytes of code [6]: the worst kernel's."""
+    if static is None:
+        return np.full(6, np.nan, dtype=np.float32)
+    stacks = [k.stack_bytes for k in static.kernels if k.stack_bytes is not None]
+    shared = [(k.static_shared_bytes or 0) + (k.dynamic_shared_bytes or 0) for k in static.kernels]
+    occupancies = [k.theoretical_occupancy for k in static.kernels if k.theoretical_occupancy is not None]
+    numbers = (
+        static.registers,
+        static.spill_bytes,
+        max(stacks, default=None),
+        max(shared, default=None),
+        min(occupancies, default=None),
+        static.code_bytes,
+    )
+    return np.array([np.nan if n is None else n for n in numbers], dtype=np.float32)
 
 
 def _status(reason: str) -> Status:
@@ -108,6 +147,7 @@ def read_recorded(path: Path) -> RecordedSpace:
         times_ms=times[order],
         deviations_ms=arrays["time_std_ms"].astype(np.float64)[order],
         reasons=tuple(reasons[i] if np.isnan(times[i]) else "" for i in order),
+        statics=_statics(path, arrays, len(times), order),
     )
 
 
@@ -119,6 +159,16 @@ def read_folder(folder: Path) -> list[RecordedSpace]:
     return [read_recorded(path) for path in paths]
 
 
+def _statics(
+    path: Path, arrays: Mapping[str, npt.NDArray[Any]], count: int, order: npt.NDArray[np.intp]
+) -> npt.NDArray[np.float32] | None:
+    if "static" not in arrays:
+        return None
+    if arrays["static"].shape != (count, 6) or arrays["static"].dtype.kind != "f":
+        raise UserError(f"{path}: static must hold six numbers a configuration")
+    return arrays["static"].astype(np.float32)[order]
+
+
 def _load(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         with zipfile.ZipFile(path) as archive:
@@ -128,7 +178,7 @@ def _load(path: Path) -> dict[str, npt.NDArray[Any]]:
             missing = [key for key in _KEYS if key not in file.files]
             if missing:
                 raise UserError(f"{path}: lacks the array {missing[0]!r}: not a {FORMAT} file")
-            return {key: file[key] for key in _KEYS}
+            return {key: file[key] for key in (*_KEYS, *(k for k in _MORE if k in file.files))}
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:

@@ -17,7 +17,7 @@ from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, W
 from kernelwright.core.launch import BuildRequest, ResolvedPlan
 from kernelwright.core.outcome import Outcome, StaticMetrics, Status
 from kernelwright.core.resolve import compiler_options, macros, resolve
-from kernelwright.devices.base import CaseRequest, RunRequest, RunResult, TimingProtocol
+from kernelwright.devices.base import BuildResult, CaseRequest, RunRequest, RunResult, TimingProtocol
 from kernelwright.devices.cuda.occupancy import with_occupancy
 from kernelwright.harness.child import Child, StepTimeout
 from kernelwright.harness.compile_pool import CompilePool
@@ -180,13 +180,16 @@ class LocalHarness:
         builds = await asyncio.gather(*(self._pool.build(replace(request, mode=mode)) for mode in modes))
         fast = builds[0]
         failed = next((build for build in builds if build.status is not None), None)
+        static = self._complete(fast.static, list(plans.values()))
+        if failed is None and (reason := cannot_run(static)):
+            failed = BuildResult(status=Status.LAUNCH_FAILED, reason=reason)
         return CompileResult(
             candidate=candidate.id,
             artifact="" if failed else fast.artifact,
             digest="" if failed else fast.digest,
             status=failed.status if failed else None,
             reason=failed.reason if failed else "",
-            static=self._complete(fast.static, list(plans.values())),
+            static=static,
             log=(failed or fast).log,
             seconds=max(build.seconds for build in builds),
             check_artifact=builds[1].artifact if self.checked and not failed else "",
@@ -341,6 +344,19 @@ def _refusal(source: str) -> str:
     if found := _CONTROL.search(source):
         line = source.count("\n", 0, found.start()) + 1
         return f"line {line}: the source holds the control character {found[0]!r}"
+    return ""
+
+
+def cannot_run(static: StaticMetrics | None) -> str:
+    """Why no block of a kernel fits on the device, known without using it; empty when all fit or it is unknown."""
+    for kernel in static.kernels if static else ():
+        if kernel.theoretical_occupancy == 0:
+            return (
+                f"no block of kernel {kernel.name!r} fits on a multiprocessor: {kernel.registers} registers a thread, "
+                f"{kernel.threads_per_block} threads, "
+                f"{(kernel.static_shared_bytes or 0) + (kernel.dynamic_shared_bytes or 0)} bytes of shared memory "
+                f"(limited by {kernel.occupancy_limiter})"
+            )
     return ""
 
 
