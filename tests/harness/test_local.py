@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.outcome import KernelStatics, Outcome, StaticMetrics, Status
-from kernelwright.harness.local import LocalHarness, Timeouts, _memory_share, cannot_run
+from kernelwright.harness.local import LocalHarness, Timeouts, _memory_share
 from kernelwright.harness.wire import Ceilings, Hello
 from tests.harness.fake_device import CASE_MS, FACTS
 from tests.harness.support import candidate, fake_harness, names
@@ -320,20 +320,3 @@ async def test_closing_ends_what_is_in_flight(tmp_path: Path) -> None:
 async def test_an_unstarted_harness_has_no_facts(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="not started"):
         _ = fake_harness(tmp_path).facts
-
-
-def test_a_kernel_of_which_no_block_fits_needs_no_device_time() -> None:
-    fits = KernelStatics("fits", registers=64, threads_per_block=256, theoretical_occupancy=0.5)
-    full = KernelStatics(
-        "full",
-        registers=255,
-        threads_per_block=1024,
-        theoretical_occupancy=0.0,
-        occupancy_limiter="registers",
-    )
-    reason = cannot_run(StaticMetrics((fits, full)))
-    assert "'full'" in reason
-    assert "255 registers a thread, 1024 threads" in reason
-    assert "limited by registers" in reason
-    assert cannot_run(StaticMetrics((fits, KernelStatics("unknown")))) == ""
-    assert cannot_run(None) == ""
