@@ -142,7 +142,11 @@ class Policy:
         arm.seconds += sum(outcome.seconds.get(key, 0.0) for key in ("check", "time", "overhead"))
         arm.seconds += outcome.seconds.get("compile", 0.0) / self.settings.compile_workers
         observation = Observation(
-            value=cost, status=outcome.status, cases=outcome.times_ms() or None, static=outcome.static
+            value=cost,
+            status=outcome.status,
+            noise=outcome.relative_noise(),
+            cases=outcome.times_ms() or None,
+            static=outcome.static,
         )
         arm.optimiser.tell(candidate.configuration, observation)
         return outcome.status is Status.COMPILE_FAILED and self._count_failure(arm)

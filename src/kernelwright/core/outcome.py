@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from statistics import median
+from math import hypot, sqrt
+from statistics import median, stdev
+
+MEDIAN_ERROR = 1.2533
 
 
 class Status(StrEnum):
@@ -91,6 +94,18 @@ class Outcome:
         timed = self.status in {Status.MEASURED, Status.TOO_FAST}
         if bool(self.cases) != timed:
             raise ValueError(f"an outcome with status {self.status} has {len(self.cases)} timings")
+
+    def relative_noise(self) -> float | None:
+        """Standard error of the sum of the medians, as a share of it; ``None`` without samples.
+
+        A median's standard error is about 1.253 times the mean's (normal samples).
+        """
+        errors = [
+            MEDIAN_ERROR * stdev(t.samples_ms) / sqrt(len(t.samples_ms))
+            for t in self.cases
+            if len(t.samples_ms) > 1
+        ]
+        return hypot(*errors) / sum(t.median_ms for t in self.cases) if errors else None
 
     def times_ms(self) -> dict[str, float]:
         """Median per case in ms."""

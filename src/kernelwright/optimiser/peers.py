@@ -26,7 +26,7 @@ def kernelwright(objective: Objective, seed: int) -> None:
         configuration = suggestions[0].configuration
         time_ms = objective(configuration)
         status = Status.COMPILE_FAILED if time_ms is None else Status.MEASURED
-        optimiser.tell(configuration, Observation(time_ms, status))
+        optimiser.tell(configuration, Observation(time_ms, status, noise=objective.spread(configuration)))
 
 
 def random_search(objective: Objective, seed: int) -> None:

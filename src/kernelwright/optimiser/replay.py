@@ -62,6 +62,14 @@ class Objective:
             self._seen[index] = None if np.isnan(time_ms) else self._observed(index, time_ms)
         return self._seen[index]
 
+    def spread(self, configuration: Configuration) -> float | None:
+        """Relative deviation of the configuration's measurements, as a harness knows it from its samples."""
+        if not self.noise:
+            return None
+        index = self.recorded.space.index_of(configuration)
+        spread = float(self.recorded.deviations_ms[index]) / float(self.recorded.times_ms[index])
+        return spread if np.isfinite(spread) else None
+
     def _observed(self, index: int, time_ms: float) -> float:
         deviation = float(self.recorded.deviations_ms[index])
         if not self.noise or np.isnan(deviation):
