@@ -60,6 +60,11 @@ def test_to_kernel_tuner_and_back(folder: Path, capsys: pytest.CaptureFixture[st
     assert [r.configuration["X"] for r in results] == [1, 2, 3]
     assert [r.status for r in results] == [Status.MEASURED, Status.WRONG, Status.MEASURED]
     assert results[2].times_ms == (2.0,) * 8
+    recorded = folder / "back.npz"
+    run(capsys, "import-results", str(file), "--to", str(recorded))
+    space = read_recorded(recorded)
+    assert (len(space.space), space.optimum_ms) == (3, 2.0)
+    assert space.outcome(Configuration({"X": 2})).status is not Status.MEASURED
 
 
 def test_to_a_recorded_space(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

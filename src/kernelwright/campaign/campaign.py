@@ -114,6 +114,7 @@ class Campaign:
             else await self.harness.benchmark(work.candidate, compiled)
         )
         if outcome.status is not Status.MEASURED:
+            self.memory.progress(self.id, "failed", self.budget.used)
             raise BaselineFailed(
                 f"{self.problem.name}: the baseline does not pass on {self.harness.facts.name}: "
                 f"{outcome.status}: {outcome.reason}"

@@ -80,6 +80,7 @@ async def resume_campaign(
         settings = settings.model_copy(update={k: v for k, v in changes.items() if v is not None})
         problem = load_problem(settings.problem)
         _same_problem(problem, record)
+        _budget_left(memory, record, settings)
         async with _harness(settings) as harness:
             _same_device(harness, record)
             campaign = Campaign(
@@ -194,6 +195,19 @@ def _seconds_used(memory: Memory, record: CampaignRecord) -> float:
     """A killed campaign did not note its time: its last experiment tells."""
     last = max((e.seconds for e in memory.experiments(record.id)), default=0.0)
     return max(record.seconds, last)
+
+
+def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> None:
+    done = sum(memory.counts(record.id).values())
+    if settings.evaluations is not None and done >= settings.evaluations:
+        raise UserError(
+            f"{record.id}: its budget of {settings.evaluations} experiments is spent: give --evaluations"
+        )
+    used = _seconds_used(memory, record)
+    if used >= settings.seconds:
+        raise UserError(
+            f"{record.id}: its budget of {settings.seconds:g} s is spent ({used:.0f} s used): give --seconds"
+        )
 
 
 def _remembered(memory: Memory, campaign: str) -> list[Proposal]:

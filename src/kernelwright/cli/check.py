@@ -18,6 +18,8 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.harness.local import LocalHarness
 
+MAX_FILE_BYTES = 4 * 2**20
+
 
 def check(
     file: Annotated[Path, typer.Argument(help="A .cu file that starts with a plan.")],
@@ -48,7 +50,11 @@ def check(
 def read_template(file: Path) -> Template:
     """Template from a file of the user's."""
     try:
+        if file.exists() and (not file.is_file() or file.stat().st_size > MAX_FILE_BYTES):
+            raise UserError(f"{file}: is no ordinary file of at most {MAX_FILE_BYTES // 2**20} MiB")
         text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{file}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read as UTF-8 text: {error}") from None
     return parse_template(text, file.name)
@@ -73,6 +79,10 @@ def choose(template: Template, facts: DeviceFacts, values: list[str]) -> Configu
             raise UserError(
                 f"--set {name}: {template.name} has no such tunable (it has: {', '.join(space.names) or 'none'})"
             )
+    if not space.enumerable:
+        raise UserError(
+            f"{template.name} has too many configurations to list: give it fewer values, or use 'run'"
+        )
     for index in range(len(space)):
         configuration = space.configuration(index)
         if all(int(configuration[name]) == value for name, value in wanted.items()):

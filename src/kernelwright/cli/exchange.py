@@ -11,12 +11,12 @@ import typer
 from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption
 from kernelwright.core.candidate import parse_template
 from kernelwright.core.errors import UserError
-from kernelwright.core.plan import format_sections
+from kernelwright.core.plan_format import format_sections
 from kernelwright.core.space import Tunable
 from kernelwright.devices.record_space import Recording, write_recorded
 from kernelwright.memory.records import CampaignRecord, Experiment, TemplateRecord
 from kernelwright.memory.store import Memory
-from kernelwright.optimiser.kernel_tuner_io import TuningResult, read_t1, write_t4
+from kernelwright.optimiser.kernel_tuner_io import TuningResult, read_t1, read_t4, write_t4
 
 
 def export(
@@ -52,6 +52,25 @@ def import_space(
     """Print a Kernel Tuner search space as the [tune] and [constraints] of a plan, to begin a template with."""
     space = read_t1(file)
     typer.echo(format_sections(space.tunables, space.constraints))
+
+
+def import_results(
+    file: Annotated[Path, typer.Argument(help="A Kernel Tuner T4 file (results, JSON).")],
+    to: Annotated[
+        Path, typer.Option("--to", help="Recorded space to write (.npz), for `bench optimiser --spaces`.")
+    ],
+) -> None:
+    """Make a recorded space of Kernel Tuner's results: every configuration with its time, or how it failed."""
+    results = read_t4(file)
+    if not results:
+        raise UserError(f"{file}: holds no results")
+    names = list(results[0].configuration)
+    tunables = [Tunable(n, tuple(sorted({r.configuration[n] for r in results}, key=repr))) for n in names]
+    recordings = [Recording(r.configuration, r.value_ms, reason=f"{r.status}") for r in results]
+    write_recorded(
+        to, tunables, recordings, {"name": file.stem, "kernel": file.stem, "device": "", "constants": {}}
+    )
+    typer.echo(f"{to}: {len(recordings)} configurations")
 
 
 def _choose(templates: dict[str, TemplateRecord], name: str | None) -> TemplateRecord:

@@ -1,5 +1,7 @@
 """What a person sees of a running campaign."""
 
+import os
+import sys
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -13,6 +15,15 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Outcome, Status
 
 RECENT = 6
+
+
+class PatientConsole(Console):
+    """Goes silent when nobody reads any more (``| head -1``): the campaign is worth more than its display."""
+
+    def on_broken_pipe(self) -> None:
+        """Nothing more is written; also not at exit, when Python flushes."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class LiveView:

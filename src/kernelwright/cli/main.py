@@ -29,6 +29,7 @@ app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("export")(exchange.export)
 app.command("import-space")(exchange.import_space)
+app.command("import-results")(exchange.import_results)
 app.add_typer(problems.app, name="problems")
 app.add_typer(bench.app, name="bench")
 

@@ -38,6 +38,17 @@ def show_problem(problem: ProblemArgument, as_json: JsonOption = False) -> None:
     console = Console()
     console.print(f"{loaded.name}: {loaded.spec.title}", style="bold", markup=False)
     console.print(loaded.spec.description, markup=False)
+    arguments = Table("argument", "dtype", "role", "shape or value", box=None, pad_edge=False)
+    for a in loaded.spec.arguments:
+        arguments.add_row(a.name, a.dtype, a.role, ", ".join(a.shape) if a.shape else str(a.value))
+    console.print(arguments, markup=False)
+    tolerance = loaded.spec.tolerance
+    console.print(
+        f"right where |out - ref| <= {tolerance.atol:g} + {tolerance.rms:g} RMS(ref) + {tolerance.rtol:g} |ref|",
+        markup=False,
+    )
+    rules = [name for name, value in loaded.spec.rules.model_dump().items() if value]
+    console.print(f"rules: {', '.join(rules) or 'none'}; objective {loaded.objective}", markup=False)
     table = Table("case", "bytes", "flops", box=None, pad_edge=False)
     for slow in (False, True):
         for case in loaded.cases(slow=slow):

@@ -14,7 +14,7 @@ from kernelwright.campaign.events import Listener, Silent
 from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.sitting import resume_campaign, start_campaign
-from kernelwright.cli.live import LiveView
+from kernelwright.cli.live import LiveView, PatientConsole
 from kernelwright.cli.options import (
     DEFAULT_DIR,
     CampaignArgument,
@@ -98,7 +98,7 @@ def _watch(title: str, as_json: bool, sitting: Sitting) -> int:
         result = asyncio.run(sitting(Silent()))
         typer.echo(json.dumps({**result.as_json(), "peak_rss_mb": peak_rss_mb()}))
     else:
-        console = Console()
+        console = PatientConsole()
         with LiveView(console, f"kernelwright: {title}") as view:
             result = asyncio.run(sitting(view))
         print_result(console, result)

@@ -6,7 +6,8 @@ from functools import cached_property
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import PlanError
 from kernelwright.core.identity import content_id
-from kernelwright.core.plan import Plan, format_plan, parse_plan, split_source
+from kernelwright.core.plan import Plan, parse_plan, split_source
+from kernelwright.core.plan_format import format_plan
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ named values, scratch buffers and launches; docs/design.md section 2 has the for
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,52 @@ from kernelwright.core.space import Constraint, SearchSpace, Tunable
 
 COMPILER_PREFIX = "compiler."
 DEVICE_NAMES = frozenset({"num_sms", "max_shared_bytes", "warp_size"})
+CPP_KEYWORDS = frozenset(
+    [
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "char",
+        "class",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "namespace",
+        "new",
+        "register",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "true",
+        "typedef",
+        "union",
+        "unsigned",
+        "using",
+        "void",
+        "volatile",
+        "while",
+    ]
+)
+"""As macros they would rewrite the language itself."""
 DTYPES = frozenset(
     {
         "float16",
@@ -238,7 +284,7 @@ class _Reader:
 
     def _tunable(self, name: str, values: Any) -> Tunable:
         path = f"tune.{name}"
-        if not _NAME.match(name) or name in DEVICE_NAMES:
+        if not _NAME.match(name) or name in DEVICE_NAMES or name in CPP_KEYWORDS:
             raise self._error("is not a usable name for a tunable", path)
         return Tunable(name, tuple(self._values(values, path)))
 
@@ -333,59 +379,3 @@ class _Reader:
                     f"constraints.{constraint.name}",
                     min(wrong),
                 )
-
-
-def format_sections(tunables: Sequence[Tunable], constraints: Sequence[Constraint]) -> str:
-    """The ``[tune]`` and ``[constraints]`` of a plan."""
-    out = ["[tune]", *(f"{t.name} = {_literal(list(t.values))}" for t in tunables)] if tunables else []
-    if constraints:
-        out += ["[constraints]", *(f"{_key(c.name)} = {_literal(c.expression)}" for c in constraints)]
-    return "\n".join(out)
-
-
-def format_plan(plan: Plan) -> str:
-    """The plan as the comment that starts a template; ``parse_plan`` gives the same plan back."""
-    out = ["/* kernelwright"]
-    if plan.tunables:
-        out += ["[tune]", *(f"{t.name} = {_literal(list(t.values))}" for t in plan.tunables)]
-    if plan.compiler:
-        out.append("[tune.compiler]")
-        out += [f"{t.name.removeprefix(COMPILER_PREFIX)} = {_literal(list(t.values))}" for t in plan.compiler]
-    if plan.constraints:
-        out += ["[constraints]", *(f"{_key(c.name)} = {_literal(c.expression)}" for c in plan.constraints)]
-    if plan.let:
-        out += ["[let]", *(f"{name} = {_literal(expression)}" for name, expression in plan.let)]
-    if plan.scratch:
-        out.append("[scratch]")
-        out += [
-            f"{s.name} = {{ dtype = {_literal(s.dtype)}, shape = {_literal(list(s.shape))} }}"
-            for s in plan.scratch
-        ]
-    for launch in plan.launches:
-        out += ["[[launch]]", f"kernel = {_literal(launch.kernel)}"]
-        out += [f"grid = {_literal(list(launch.grid))}", f"block = {_literal(list(launch.block))}"]
-        if launch.cluster:
-            out.append(f"cluster = {_literal(list(launch.cluster))}")
-        if launch.cooperative:
-            out.append("cooperative = true")
-        if launch.when is not None:
-            out.append(f"when = {_literal(launch.when)}")
-        out.append(f"dynamic_shared_bytes = {_literal(launch.dynamic_shared_bytes)}")
-        out.append(f"args = {_literal(list(launch.args))}")
-    return "\n".join([*out, "*/"])
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _literal(name)
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(_literal(item) for item in value) + "]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    text = value.text if isinstance(value, Expression) else str(value)
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'

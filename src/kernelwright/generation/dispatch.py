@@ -14,7 +14,8 @@ from typing import Final
 
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.expressions import Expression, parse
-from kernelwright.core.plan import COMPILER_PREFIX, Launch, Plan, Scratch, format_plan, split_source
+from kernelwright.core.plan import COMPILER_PREFIX, Launch, Plan, Scratch, split_source
+from kernelwright.core.plan_format import format_plan
 from kernelwright.core.space import Tunable
 from kernelwright.generation.base import Proposal
 

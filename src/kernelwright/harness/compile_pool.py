@@ -40,7 +40,18 @@ class CompilePool:
             self._idle.put_nowait(child)
 
     async def build(self, request: BuildRequest) -> BuildResult:
-        """Build; a compiler that hangs, dies or runs out of memory is the source's fault."""
+        """Build; a compiler that hangs or dies twice is the source's fault. Once can be another's doing: a kill."""
+        try:
+            return await self._build(request)
+        except ChildDied:
+            start = monotonic()
+        try:
+            return await self._build(request)
+        except ChildDied as error:
+            reason = _cause_of_death(error)
+            return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
+
+    async def _build(self, request: BuildRequest) -> BuildResult:
         child = await self._idle.get()
         start = monotonic()
         try:
@@ -49,9 +60,6 @@ class CompilePool:
                 reply = await child.ask(Request(0, build=request), self._timeout_s)
         except StepTimeout:
             reason = f"the compiler did not end within {self._timeout_s:g} s"
-            return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
-        except ChildDied as error:
-            reason = _cause_of_death(error)
             return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
         finally:
             self._idle.put_nowait(child)

@@ -21,7 +21,7 @@ class ProblemRecord:
 class CampaignRecord:
     """A campaign. ``settings`` and ``device`` are JSON; ``seconds`` is the time used in all sittings.
 
-    ``started`` is Unix time; ``state`` is ``running``, ``interrupted`` or ``finished``. A killed campaign stays
+    ``started`` is Unix time; ``state`` is ``running``, ``interrupted``, ``finished`` or ``failed`` (no baseline). A killed campaign stays
     ``running``.
     """
 

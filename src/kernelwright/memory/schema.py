@@ -36,7 +36,7 @@ CREATE TABLE problems (
 CREATE TABLE campaigns (
     id TEXT PRIMARY KEY, problem TEXT NOT NULL REFERENCES problems(id), settings TEXT NOT NULL,
     device TEXT NOT NULL, objective TEXT NOT NULL, started REAL NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('running', 'interrupted', 'finished')), seconds REAL NOT NULL
+    state TEXT NOT NULL CHECK (state IN ('running', 'interrupted', 'finished', 'failed')), seconds REAL NOT NULL
 ) STRICT;
 CREATE TABLE templates (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, source TEXT NOT NULL

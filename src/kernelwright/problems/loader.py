@@ -4,6 +4,7 @@ import difflib
 import os
 import re
 import tomllib
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -119,7 +120,7 @@ class Problem:
         xp = array_namespace(*inputs.values()) if inputs else xp
         wide = {name: xp.astype(array, _wide_dtype(xp, array)) for name, array in inputs.items()}
         scalars = {name: _rounded(dtype, value) for name, (dtype, value) in self.signature.scalars.items()}
-        outputs = self._reference_function(xp, dict(case.sizes), **wide, **scalars)
+        outputs = self._called(self._reference_function, xp, dict(case.sizes), **wide, **scalars)
         self._check_outputs(case, outputs)
         return dict(outputs)
 
@@ -128,13 +129,26 @@ class Problem:
         path = self.folder / "reference.py"
         namespace: dict[str, Any] = {"__name__": "reference", "__file__": str(path)}
         try:
-            exec(compile(self.reference_source, str(path), "exec"), namespace)  # noqa: S102 - the problem's own code
+            code = compile(self.reference_source, str(path), "exec")
         except SyntaxError as error:
             raise ProblemError(f"{path}:{error.lineno or 0}: not valid Python: {error.msg}") from None
+        self._called(exec, code, namespace)
         function = namespace.get("reference")
         if not callable(function):
             raise ProblemError(f"{path}: has no function 'reference': define reference(xp, sizes, ...)")
         return function  # type: ignore[no-any-return]
+
+    def _called(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """Call the problem's own code; what it raises is the problem's fault, with the line in reference.py."""
+        path = self.folder / "reference.py"
+        try:
+            return function(*arguments, **named)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - strangers' code; raised again as what it is
+            frames = traceback.extract_tb(error.__traceback__)
+            line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
+            text = " ".join(str(error).split())[:300].encode("ascii", "backslashreplace").decode()
+            where = f"{path}:{line}" if line else str(path)
+            raise ProblemError(f"{where}: reference.py raised {type(error).__name__}: {text}") from None
 
     def _check_outputs(self, case: Case, outputs: Any) -> None:
         expected = {b.name: b.shape for b in self.buffers(case) if b.role != "in"}
@@ -145,6 +159,12 @@ class Problem:
                 f"{path}: reference must return a dict with {', '.join(expected)}, it returned {got}"
             )
         for name, shape in expected.items():
+            if not hasattr(outputs[name], "shape"):
+                raise ProblemError(
+                    f"{path}: reference returned {name} as {type(outputs[name]).__name__}, not as an array"
+                )
+            if "complex" in str(outputs[name].dtype):
+                raise ProblemError(f"{path}: reference returned complex numbers for {name}: give real ones")
             if tuple(outputs[name].shape) != shape:
                 raise ProblemError(
                     f"{path}: reference returned {name} of shape {tuple(outputs[name].shape)}, "
@@ -202,6 +222,8 @@ def _find(name_or_path: str | Path) -> Path:
 
 def _read(path: Path) -> str:
     try:
+        if path.exists() and not path.is_file():
+            raise ProblemError(f"{path}: is no ordinary file")
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ProblemError(
                 f"{path}: is larger than {MAX_FILE_BYTES // 2**20} MiB, which is no problem file"

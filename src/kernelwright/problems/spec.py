@@ -126,6 +126,13 @@ class ProblemSpec(_Model):
     objective: ObjectiveName = ObjectiveName.SEED
     goal: Goal | None = None
 
+    @field_validator("title", "description")
+    @classmethod
+    def _plain(cls, text: str) -> str:
+        if any(not (character.isprintable() or character.isspace()) for character in text):
+            raise ValueError("holds control characters: a terminal would obey them")
+        return text
+
     @field_validator("name")
     @classmethod
     def _slug(cls, name: str) -> str:

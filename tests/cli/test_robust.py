@@ -1,0 +1,121 @@
+"""What people do to a command line besides typing it right."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernelwright.cli.main import main
+from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import load_problem
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    output = capsys.readouterr()
+    assert ended.value.code == 2, output.err
+    assert output.err.count("\n") == 1
+    return output.err
+
+
+def own(folder: Path, **changes: str) -> Path:
+    shutil.copytree(load_problem("vector_add").folder, folder)
+    shutil.rmtree(folder / "catalogue")
+    for name, text in changes.items():
+        (folder / name.replace("_", ".")).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "large", "none"])
+def test_what_is_no_ordinary_file_is_not_read(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.cu"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "large":
+        file.write_bytes(b"/" * (5 << 20))
+    name = "/dev/zero" if kind == "device" else str(file)
+    message = error_of(capsys, "check", name, "-p", "vector_add", "--device", "cpu")
+    assert ("no such file" if kind == "none" else "no ordinary file") in message
+    if kind == "pipe":
+        folder = own(tmp_path / "p")
+        (folder / "baseline.cu").unlink()
+        os.mkfifo(folder / "baseline.cu")
+        assert "no ordinary file" in error_of(capsys, "problems", "show", str(folder))
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("raise ValueError('boo')", "reference.py:1: reference.py raised ValueError: boo"),
+        (
+            "def reference(xp, sizes, A, B):\n    return 1 / 0",
+            "reference.py:2: reference.py raised ZeroDivisionError",
+        ),
+        ("def reference(xp):\n    pass", "raised TypeError"),
+        ("raise SystemExit(0)", "raised SystemExit"),
+        ("def reference(xp, sizes, A, B):\n    return {'C': 'abc'}", "returned C as str"),
+        ("def reference(xp, sizes, A, B):\n    return {'C': (A + B) * 1j}", "complex numbers"),
+    ],
+)
+def test_a_reference_that_fails_is_the_problem_s_fault(
+    reference: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = own(tmp_path / "p", reference_py=reference)
+    arguments = ("check", str(folder / "baseline.cu"), "-p", str(folder), "--device", "cpu")
+    assert message in error_of(capsys, *arguments)
+
+
+def test_a_title_cannot_command_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = own(tmp_path / "p")
+    spec = folder / "problem.toml"
+    spec.write_text(spec.read_text().replace('title = "', 'title = "\\u001b[31m', 1))
+    assert "control characters" in error_of(capsys, "problems", "show", str(folder))
+
+
+def test_a_campaign_outlives_its_reader_and_a_spent_budget_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [sys.executable, "-m", "kernelwright", "run", "vector_add", "--device", "cpu"]
+    command += ["--evaluations", "3", "--dir", str(tmp_path)]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=100
+    )
+    os.close(writing)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    with Memory.open(tmp_path / "memory.db", read_only=True) as memory:
+        campaign = memory.campaign("last")
+        assert campaign.state == "finished"
+        assert sum(memory.counts(campaign.id).values()) == 3
+    assert "give --evaluations" in error_of(
+        capsys, "resume", "last", "--seconds", "99", "--dir", str(tmp_path)
+    )
+
+
+def test_a_campaign_whose_baseline_fails_is_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = own(tmp_path / "p")
+    source = (folder / "baseline.cu").read_text()
+    (folder / "baseline.cu").write_text(source.replace("A[i] + B[i]", "A[i] - B[i]"))
+    arguments = ("run", str(folder), "--device", "cpu", "--dir", str(tmp_path / "d"))
+    assert "the baseline does not pass" in error_of(capsys, *arguments)
+    with Memory.open(tmp_path / "d" / "memory.db", read_only=True) as memory:
+        assert memory.campaign("last").state == "failed"
+
+
+def test_problems_show_tells_arguments_and_tolerance(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["problems", "show", "gemm"])
+    shown = capsys.readouterr().out
+    assert "M, K" in shown
+    assert "no_tensor_cores" in shown
+    assert "RMS(ref)" in shown
