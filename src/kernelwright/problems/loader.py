@@ -23,6 +23,11 @@ from kernelwright.problems.check import array_shape, case_id, evaluate, faults
 from kernelwright.problems.inputs import draw, generator
 from kernelwright.problems.spec import CaseSpec, ProblemSpec
 
+REFERENCE_FAULTS = (
+    ArithmeticError, AssertionError, AttributeError, BufferError, ImportError, LookupError, MemoryError, NameError,
+    OSError, RuntimeError, SyntaxError, SystemExit, TypeError, ValueError,
+)  # fmt: skip
+"""What Python code goes wrong with; anything else that a reference raises ends at the worker's boundary."""
 MAX_FILE_BYTES = 4 * 2**20
 _TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
@@ -143,7 +148,7 @@ class Problem:
         path = self.folder / "reference.py"
         try:
             return function(*arguments, **named)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - strangers' code; raised again as what it is
+        except REFERENCE_FAULTS as error:
             frames = traceback.extract_tb(error.__traceback__)
             line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
             text = " ".join(str(error).split())[:300].encode("ascii", "backslashreplace").decode()
@@ -223,7 +228,7 @@ def _find(name_or_path: str | Path) -> Path:
 def _read(path: Path) -> str:
     try:
         if path.exists() and not path.is_file():
-            raise ProblemError(f"{path}: is no ordinary file")
+            raise ProblemError(f"{path}: cannot be read: it is no ordinary file")
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ProblemError(
                 f"{path}: is larger than {MAX_FILE_BYTES // 2**20} MiB, which is no problem file"

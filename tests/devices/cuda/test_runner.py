@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -90,9 +91,9 @@ def test_graph_and_inout(healthy: dict[str, dict[str, Any]]) -> None:
         (
             "outside",
             "wrong",
-            "wrote outside output 'C' (4000 bytes): 4 bytes changed from 0 bytes after its end",
+            "wrote outside output 'C' (4000 bytes): N bytes changed from N bytes after its end",
         ),
-        ("before", "wrong", "4 bytes changed from 8 bytes before its beginning"),
+        ("before", "wrong", "N bytes changed from N bytes before its beginning"),
         ("mutates", "wrong", "case n=1000: changed its input 'A'"),
         ("once", "wrong", "got nothing (never written)"),
         (
@@ -112,7 +113,11 @@ def test_graph_and_inout(healthy: dict[str, dict[str, Any]]) -> None:
 )
 def test_bad_candidates(healthy: dict[str, dict[str, Any]], name: str, status: str, part: str) -> None:
     assert healthy[name]["status"] == status
-    assert part in healthy[name]["reason"]
+    # Canaries are random: a byte that is written can be what was there (1 in 256).
+    reason = re.sub(
+        r"\b[1-4] bytes changed from [0-8] bytes", "N bytes changed from N bytes", healthy[name]["reason"]
+    )
+    assert part in reason
     assert healthy[name]["timings"] == []
 
 
