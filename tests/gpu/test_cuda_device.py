@@ -248,7 +248,7 @@ def test_gemm(bench: Bench) -> None:
     [
         ("wrong", "1 of 1000 values of C wrong, first at [77]"),
         ("tail", "first at [999]: got nothing (never written)"),
-        ("outside", "wrote outside output 'C' (4000 bytes): 4 bytes changed from 8 bytes after its end"),
+        ("outside", "wrote outside output 'C' (4000 bytes): "),
         ("mutates", "changed its input 'A'"),
     ],
 )

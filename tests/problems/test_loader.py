@@ -112,7 +112,7 @@ def test_unknown_names_get_a_hint(tmp_path: Path) -> None:
 def test_loading_does_not_run_the_reference(tmp_path: Path) -> None:
     folder = write_problem(tmp_path / "p", reference="raise RuntimeError('executed')\n")
     problem = load_problem(str(folder))
-    with pytest.raises(ProblemError, match="reference.py:1: reference.py raised RuntimeError: executed"):
+    with pytest.raises(ProblemError, match=r"reference\.py:1: reference\.py raised RuntimeError: executed"):
         problem.reference(problem.cases(slow=False)[0], {"X": np.zeros(100, np.float32)}, np)
 
 
