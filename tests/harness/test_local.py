@@ -213,7 +213,7 @@ async def test_occupancy_is_that_of_the_launch(
 ) -> None:
     gpu = replace(FACTS, kind="cuda", arch="sm_90")
     monkeypatch.setattr(harness, "_hello", Hello(facts=gpu))
-    plans = list(harness._resolve(candidate()).values())
+    plans = list(harness._lane.plans(candidate()).values())
     known = StaticMetrics((KernelStatics("vector_add", registers=64, static_shared_bytes=0),))
     completed = harness._complete(known, plans)
     assert completed is not None

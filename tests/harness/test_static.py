@@ -1,7 +1,7 @@
 """What static metrics decide before the device is used."""
 
 from kernelwright.core.outcome import KernelStatics, StaticMetrics
-from kernelwright.harness.local import cannot_run
+from kernelwright.harness.belief import cannot_run
 
 
 def test_a_kernel_of_which_no_block_fits_needs_no_device_time() -> None:

@@ -1,6 +1,8 @@
 """A plan resolved for one case: plain numbers, ready for a launcher."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from kernelwright.core.rules import CandidateRules
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,14 @@ class ScratchSpec:
 
 @dataclass(frozen=True)
 class ResolvedPlan:
-    """All launches of one candidate on one case, in order."""
+    """All launches of one candidate on one case, in order.
+
+    ``atomic_noise``: the plan declares that equal runs may differ within the tolerance (float atomics).
+    """
 
     launches: tuple[LaunchSpec, ...]
     scratch: tuple[ScratchSpec, ...] = ()
+    atomic_noise: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class BuildRequest:
     kernels: tuple[str, ...]
     arch: str
     mode: str = "fast"
+    rules: CandidateRules = field(default_factory=CandidateRules)
 
 
 COMPILER_OPTIONS: dict[str, type] = {"use_fast_math": bool, "maxrregcount": int}

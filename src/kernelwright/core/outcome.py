@@ -23,6 +23,39 @@ class Status(StrEnum):
     NOT_RUN = "not_run"
 
 
+class Check(StrEnum):
+    """What refused a candidate. The reason has the details; the name is what a gauntlet and a certificate show."""
+
+    PLAN = "plan"
+    SOURCE_RULES = "source rules"
+    BINARY_RULES = "binary rules"
+    COMPILER = "compiler"
+    COMPILE_LIMITS = "compile limits"
+    LAUNCH_LIMITS = "launch limits"
+    RUN_LIMITS = "run limits"
+    CRASH = "crash"
+    VALUES = "values"
+    STRESS_INPUTS = "stress inputs"
+    OTHER_SIZES = "sizes off the list"
+    INPUTS_UNCHANGED = "inputs unchanged"
+    GUARD_BANDS = "guard bands"
+    POISON = "poison"
+    REPEAT = "repeat"
+    CHECKED_MODE = "checked mode"
+    SANITIZER = "compute-sanitizer"
+    FLOOR = "physical floor"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """State of a GPU right after a block of timings; ``None`` is unknown. Clock in MHz, degrees Celsius, watts."""
+
+    sm_clock_mhz: int | None = None
+    temperature_c: int | None = None
+    power_w: float | None = None
+    throttle: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class KernelStatics:
     """What a compiler tells of one kernel; ``None`` is unknown, never 0."""
@@ -63,13 +96,16 @@ class CaseTiming:
     """Timing of one case. ``samples_ms`` are the kept samples in order, warm-ups dropped.
 
     ``method`` says how they were taken: ``events`` (cold L2, one event pair a run), ``graph`` (short kernels:
-    a graph of several runs, time per run) or ``clock`` (cpu).
+    a graph of several runs, time per run) or ``clock`` (cpu). ``discarded`` samples were taken while the device
+    was throttled and thrown away.
     """
 
     case: str
     samples_ms: tuple[float, ...]
     method: str
     max_error: float = 0.0
+    conditions: Conditions | None = None
+    discarded: int = 0
 
     @property
     def median_ms(self) -> float:
@@ -79,7 +115,10 @@ class CaseTiming:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one experiment. ``reason`` is short and something a model can act on."""
+    """Result of one experiment. ``reason`` is short and something a model can act on.
+
+    ``check`` names the :class:`Check` that refused the candidate; empty for one that was measured or not run.
+    """
 
     status: Status
     reason: str = ""
@@ -88,6 +127,7 @@ class Outcome:
     artifact_digest: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
+    check: str = ""
 
     def __post_init__(self) -> None:
         """Timings exist exactly for status ``measured`` and ``too_fast`` (quarantined)."""

@@ -20,51 +20,12 @@ from kernelwright.core.space import Constraint, SearchSpace, Tunable
 
 COMPILER_PREFIX = "compiler."
 DEVICE_NAMES = frozenset({"num_sms", "max_shared_bytes", "warp_size"})
-CPP_KEYWORDS = frozenset(
-    [
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "char",
-        "class",
-        "const",
-        "continue",
-        "default",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "namespace",
-        "new",
-        "register",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "true",
-        "typedef",
-        "union",
-        "unsigned",
-        "using",
-        "void",
-        "volatile",
-        "while",
-    ]
+_KEYWORDS = (
+    "auto bool break case char class const continue default do double else enum extern false float for if inline "
+    "int long namespace new register return short signed sizeof static struct switch template this true typedef "
+    "union unsigned using void volatile while"
 )
+CPP_KEYWORDS = frozenset(_KEYWORDS.split())
 """As macros they would rewrite the language itself."""
 DTYPES = frozenset(
     {
@@ -117,7 +78,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Plan:
-    """A parsed plan. ``let`` keeps its order: an entry may use the ones before it."""
+    """A parsed plan. ``let`` keeps its order: an entry may use the ones before it.
+
+    ``atomic_noise`` declares that equal runs may differ within the tolerance, as float atomics make them.
+    """
 
     tunables: tuple[Tunable, ...]
     compiler: tuple[Tunable, ...]
@@ -125,6 +89,7 @@ class Plan:
     let: tuple[tuple[str, Expression], ...]
     scratch: tuple[Scratch, ...]
     launches: tuple[Launch, ...]
+    atomic_noise: bool = False
 
     @cached_property
     def fixed_let(self) -> tuple[tuple[str, Expression], ...]:
@@ -203,7 +168,7 @@ class _Reader:
         self.origin = origin
 
     def read(self, table: Mapping[str, Any]) -> Plan:
-        self._known_keys(table, {"tune", "constraints", "let", "scratch", "launch"}, "")
+        self._known_keys(table, {"tune", "constraints", "let", "scratch", "launch", "atomic_noise"}, "")
         tune = dict(self._table(table.get("tune", {}), "tune"))
         compiler = self._table(tune.pop("compiler", {}), "tune.compiler")
         plan = Plan(
@@ -213,6 +178,7 @@ class _Reader:
             constraints=tuple(self._constraints(table)),
             scratch=tuple(self._scratch(table)),
             launches=tuple(self._launches(table)),
+            atomic_noise=self._flag(table.get("atomic_noise", False), "atomic_noise"),
         )
         self._check_names(plan)
         return plan
@@ -244,6 +210,11 @@ class _Reader:
     def _table(self, value: Any, path: str) -> Mapping[str, Any]:
         if not isinstance(value, dict):
             raise self._error("must be a table", path)
+        return value
+
+    def _flag(self, value: Any, path: str) -> bool:
+        if not isinstance(value, bool):
+            raise self._error("must be true or false", path)
         return value
 
     def _known_keys(self, table: Mapping[str, Any], known: set[str], path: str) -> None:
@@ -334,13 +305,11 @@ class _Reader:
         for key in ("kernel", "grid", "block", "args"):
             if key not in entry:
                 raise self._error(f"lacks the key {key!r}", "launch")
-        kernel, cooperative = entry["kernel"], entry.get("cooperative", False)
+        kernel = entry["kernel"]
         if not isinstance(kernel, str) or not _NAME.match(kernel):
             raise self._error(
                 f'kernel must be the name of an extern "C" kernel, not {kernel!r}', "launch.kernel"
             )
-        if not isinstance(cooperative, bool):
-            raise self._error("must be true or false", "launch.cooperative")
         cluster, when = entry.get("cluster"), entry.get("when")
         return Launch(
             kernel=kernel,
@@ -351,7 +320,7 @@ class _Reader:
                 entry.get("dynamic_shared_bytes", 0), "launch.dynamic_shared_bytes"
             ),
             cluster=() if cluster is None else self._expressions(cluster, "launch.cluster", 3),
-            cooperative=cooperative,
+            cooperative=self._flag(entry.get("cooperative", False), "launch.cooperative"),
             when=None if when is None else self._expression(when, "launch.when"),
         )
 

@@ -103,7 +103,8 @@ class _Resolver:
         active = [x for x in plan.launches if x.when is None or x.when.evaluate(self.values)]
         if not active:
             raise self._error("no launch is left: every 'when' is false for this case")
-        return ResolvedPlan(tuple(self._launch(launch) for launch in active), tuple(scratch))
+        launches = tuple(self._launch(launch) for launch in active)
+        return ResolvedPlan(launches, tuple(scratch), atomic_noise=plan.atomic_noise)
 
     def _refuse_shadowing(self) -> None:
         plan = self.candidate.template.plan

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from kernelwright.core.case import Array, Buffer, CaseInputs, Tolerance
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.launch import BuildRequest, ResolvedPlan
-from kernelwright.core.outcome import CaseTiming, StaticMetrics, Status
+from kernelwright.core.outcome import CaseTiming, Check, Conditions, StaticMetrics, Status
 
 __all__ = [
     "Array",
@@ -22,6 +22,10 @@ __all__ = [
     "CaseRequest",
     "CaseSource",
     "Compiler",
+    "Contestant",
+    "DuelCase",
+    "DuelRequest",
+    "DuelResult",
     "RunRequest",
     "RunResult",
     "Runner",
@@ -45,6 +49,7 @@ class BuildResult:
     static: StaticMetrics | None = None
     log: str = ""
     seconds: float = 0.0
+    check: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class TimingProtocol:
     """How a case is timed. The seed setting: 10 runs, 2 dropped, median of the kept 8.
 
     ``graph_runs`` plans go into one graph for cases whose ``floor_ms`` (see :class:`CaseRequest`) is below
-    ``graph_below_ms``: an event pair around one short launch reads mostly launch overhead.
+    ``graph_below_ms``: an event pair around one short launch reads mostly launch overhead. A clear loser
+    (see :class:`CaseRequest`) gets ``loser_runs`` only.
     """
 
     runs: int = 10
@@ -61,6 +67,7 @@ class TimingProtocol:
     graph_runs: int = 10
     graph_below_ms: float = 0.005
     clear_l2: bool = True
+    loser_runs: int = 4
 
 
 class CaseSource(Protocol):
@@ -85,16 +92,26 @@ class CaseSource(Protocol):
 
 @dataclass(frozen=True)
 class CaseRequest:
-    """One case to run: the resolved plan and the physical floor (0 when unknown)."""
+    """One case to run: the resolved plan and the physical floor (0 when unknown).
+
+    A first run above ``loser_above_ms`` shows a clear loser. ``check`` names the check that a wrong output breaks:
+    ``values`` for a case of the list, ``stress inputs`` or ``sizes off the list`` for a trial.
+    """
 
     case: str
     plan: ResolvedPlan
     floor_ms: float = 0.0
+    loser_above_ms: float = float("inf")
+    check: str = Check.VALUES
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Check and time one artifact. With ``check_only`` every case runs once and is not timed."""
+    """Check and time one artifact.
+
+    With ``check_only`` no case is timed: each runs once with every poison pattern, and equal inputs must give
+    equal outputs (unless the plan declares atomic noise).
+    """
 
     artifact: str
     cases: tuple[CaseRequest, ...]
@@ -113,6 +130,51 @@ class RunResult:
     findings: tuple[str, ...] = ()
     check_seconds: float = 0.0
     time_seconds: float = 0.0
+    check: str = ""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One side of a duel: a built artifact and its plan for every case."""
+
+    artifact: str
+    cases: tuple[CaseRequest, ...]
+
+
+@dataclass(frozen=True)
+class DuelRequest:
+    """Time two artifacts on the same cases and inputs, runs in turn (ABBA), ``rounds`` timed runs a side and case."""
+
+    challenger: Contestant
+    incumbent: Contestant
+    rounds: int = 20
+    timing: TimingProtocol = TimingProtocol()
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class DuelCase:
+    """Paired samples of one case in ms: entry i of both sides was taken next to each other."""
+
+    case: str
+    challenger_ms: tuple[float, ...]
+    incumbent_ms: tuple[float, ...]
+    method: str
+    discarded: int = 0
+    conditions: Conditions | None = None
+
+
+@dataclass(frozen=True)
+class DuelResult:
+    """``status`` MEASURED with one entry a case, or what went wrong with which side (``at_fault``)."""
+
+    status: Status
+    reason: str = ""
+    check: str = ""
+    at_fault: str = ""
+    cases: tuple[DuelCase, ...] = ()
+    findings: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 class Compiler(Protocol):
@@ -133,6 +195,10 @@ class Runner(Protocol):
 
     def run(self, request: RunRequest, source: CaseSource) -> RunResult:
         """Check every run of every case, and time them. A wrong or crashing candidate is a status."""
+        ...
+
+    def duel(self, request: DuelRequest, source: CaseSource) -> DuelResult:
+        """Time two candidates in turn. Every run is checked as in :meth:`run`."""
         ...
 
     def close(self) -> None:

@@ -1,11 +1,14 @@
 """The harness as the campaign sees it: four verbs."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.outcome import Outcome, StaticMetrics, Status
+from kernelwright.core.screen import Screen
+from kernelwright.devices.base import DuelResult
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,18 @@ class CompileResult:
     log: str = ""
     seconds: float = 0.0
     check_artifact: str = ""
+    check: str = ""
 
     def as_outcome(self) -> Outcome:
         """The outcome of a candidate that ended at compiling."""
         if self.status is None:
             raise ValueError("the candidate compiled: its outcome comes from the benchmark")
         return Outcome(
-            status=self.status, reason=self.reason, static=self.static, seconds={"compile": self.seconds}
+            status=self.status,
+            reason=self.reason,
+            static=self.static,
+            seconds={"compile": self.seconds},
+            check=self.check,
         )
 
 
@@ -52,8 +60,30 @@ class SubmitResult:
     rank: int | None = None
 
 
+@dataclass(frozen=True)
+class Built:
+    """A candidate with its binary."""
+
+    candidate: Candidate
+    compiled: CompileResult
+
+
+@dataclass(frozen=True)
+class SanitizerResult:
+    """What compute-sanitizer says.
+
+    ``status`` is MEASURED when every tool in ``tools`` ran and found nothing, WRONG with the first finding as
+    ``reason``, NOT_RUN with why it cannot be had here (never a pass).
+    """
+
+    status: Status
+    reason: str = ""
+    tools: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
 class Harness(Protocol):
-    """The four verbs. Every call returns a result for a bad candidate; errors are the harness's own."""
+    """The four verbs, and what trust needs beside them. Every call returns a result for a bad candidate; errors are the harness's own."""
 
     @property
     def facts(self) -> DeviceFacts:
@@ -64,8 +94,24 @@ class Harness(Protocol):
         """Rules, compile, static metrics. Any number at once; workers are a bounded pool."""
         ...
 
-    async def benchmark(self, candidate: Candidate, compiled: CompileResult) -> Outcome:
-        """Check and time on every case. One at a time on a device."""
+    async def benchmark(
+        self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+    ) -> Outcome:
+        """Check and time on every case. One at a time on a device.
+
+        With a ``screen`` clear losers are timed briefly and only contenders get the trials (stress inputs, sizes off
+        the list); without one every check runs in full.
+        """
+        ...
+
+    async def duel(
+        self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        """Time two candidates in turn on all or some of the cases; the device is exclusive."""
+        ...
+
+    async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
+        """compute-sanitizer's tools on the smallest case, where they can be had."""
         ...
 
     async def profile(self, candidate: Candidate, case: str) -> ProfileResult:

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import BuildRequest
-from kernelwright.devices.base import BuildResult, RunRequest, RunResult
+from kernelwright.devices.base import BuildResult, DuelRequest, DuelResult, RunRequest, RunResult
 from kernelwright.harness.sandbox import SandboxReport
 
 MAX_LINE: Final = 1 << 20
@@ -44,11 +44,12 @@ class Hello:
 
 @dataclass(frozen=True)
 class Request:
-    """A request: exactly one of ``build`` and ``run``."""
+    """A request: exactly one of ``build``, ``run`` and ``duel``."""
 
     id: int
     build: BuildRequest | None = None
     run: RunRequest | None = None
+    duel: DuelRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Reply:
     hello: Hello | None = None
     built: BuildResult | None = None
     ran: RunResult | None = None
+    dueled: DuelResult | None = None
     error: str = ""
     user_error: bool = False
     broken: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from kernelwright.core.configuration import Configuration
-from kernelwright.core.outcome import CaseTiming, KernelStatics, Outcome, StaticMetrics, Status
+from kernelwright.core.outcome import CaseTiming, Conditions, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.memory.database import Value
 from kernelwright.memory.records import CampaignRecord, Experiment, TemplateRecord
 
@@ -70,6 +70,7 @@ def experiment_row(experiment: Experiment, recorded: float) -> dict[str, Value]:
         "findings": json.dumps(outcome.findings),
         "seconds": experiment.seconds,
         "recorded": recorded,
+        "check_name": outcome.check,
     }
 
 
@@ -83,6 +84,8 @@ def measurement_row(number: int, position: int, timing: CaseTiming) -> dict[str,
         "median_ms": timing.median_ms,
         "samples_ms": json.dumps(timing.samples_ms),
         "max_error": timing.max_error,
+        "conditions": None if timing.conditions is None else json.dumps(asdict(timing.conditions)),
+        "discarded": timing.discarded,
     }
 
 
@@ -98,6 +101,7 @@ def to_experiment(rows: Iterable[sqlite3.Row]) -> Experiment:
         artifact_digest=row["digest"],
         seconds=json.loads(row["spent"]),
         findings=tuple(json.loads(row["findings"])),
+        check=row["check_name"],
     )
     return Experiment(
         campaign=row["campaign"],
@@ -118,7 +122,14 @@ def to_experiment(rows: Iterable[sqlite3.Row]) -> Experiment:
 
 def _timing(row: sqlite3.Row) -> CaseTiming:
     error = math.nan if row["max_error"] is None else row["max_error"]
-    return CaseTiming(row["case_id"], tuple(json.loads(row["samples_ms"])), row["method"], error)
+    samples = tuple(json.loads(row["samples_ms"]))
+    conditions = None if row["conditions"] is None else _conditions(row["conditions"])
+    return CaseTiming(row["case_id"], samples, row["method"], error, conditions, row["discarded"])
+
+
+def _conditions(text: str) -> Conditions:
+    values = json.loads(text)
+    return Conditions(throttle=tuple(values.pop("throttle")), **values)
 
 
 def _static(text: str) -> StaticMetrics:

@@ -71,4 +71,26 @@ CREATE INDEX experiments_by_candidate ON experiments(candidate);
 CREATE INDEX experiments_by_digest ON experiments(digest)
 """
 
-MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (m001_first,)
+
+def m002_trust(db: sqlite3.Connection) -> None:
+    """Which check refused an experiment; conditions of each measurement; duels; certificates."""
+    for statement in (*_TRUST.split(";"), *_append_only("duels", "certificates")):
+        db.execute(statement)
+
+
+_TRUST: Final = """
+ALTER TABLE experiments ADD COLUMN check_name TEXT NOT NULL DEFAULT '';
+ALTER TABLE measurements ADD COLUMN conditions TEXT;
+ALTER TABLE measurements ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE duels (
+    number INTEGER PRIMARY KEY, campaign TEXT NOT NULL REFERENCES campaigns(id),
+    challenger TEXT NOT NULL, incumbent TEXT NOT NULL, promoted INTEGER NOT NULL, verdict TEXT NOT NULL,
+    samples TEXT NOT NULL, seconds REAL NOT NULL, recorded REAL NOT NULL
+) STRICT;
+CREATE TABLE certificates (
+    number INTEGER PRIMARY KEY, campaign TEXT NOT NULL REFERENCES campaigns(id), candidate TEXT NOT NULL,
+    document TEXT NOT NULL, recorded REAL NOT NULL
+) STRICT
+"""
+
+MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (m001_first, m002_trust)

@@ -29,7 +29,7 @@ from kernelwright.memory.rows import (
 )
 
 _EXPERIMENTS = """
-SELECT e.*, m.case_id, m.method, m.samples_ms, m.max_error
+SELECT e.*, m.case_id, m.method, m.samples_ms, m.max_error, m.conditions, m.discarded
 FROM experiments e LEFT JOIN measurements m ON m.experiment = e.number
 WHERE {} ORDER BY e.number, m.position
 """

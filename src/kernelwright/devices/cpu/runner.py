@@ -15,7 +15,17 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import LaunchSpec
 from kernelwright.core.outcome import CaseTiming, Status
-from kernelwright.devices.base import Array, Buffer, CaseRequest, CaseSource, RunRequest, RunResult
+from kernelwright.devices.alternate import alternate
+from kernelwright.devices.base import (
+    Array,
+    Buffer,
+    CaseRequest,
+    CaseSource,
+    DuelRequest,
+    DuelResult,
+    RunRequest,
+    RunResult,
+)
 from kernelwright.devices.compare import compare, poison, root_mean_square
 from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
 from kernelwright.devices.cpu.elf import ElfFile, read_elf
@@ -69,6 +79,10 @@ class CpuRunner:
     def close(self) -> None:
         """Drop the kept inputs."""
         self._data.clear()
+
+    def duel(self, request: DuelRequest, source: CaseSource) -> DuelResult:
+        """Blocks of runs in turn."""
+        return alternate(self, request, source)
 
     def run(self, request: RunRequest, source: CaseSource) -> RunResult:
         """Run every case; the candidate's code has ``request.timeout_s`` in all.

@@ -6,7 +6,16 @@ from pathlib import Path
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import DeviceLost, HarnessError
 from kernelwright.core.outcome import CaseTiming, Status
-from kernelwright.devices.base import CaseRequest, CaseSource, RunRequest, RunResult, TimingProtocol
+from kernelwright.devices.alternate import alternate
+from kernelwright.devices.base import (
+    CaseRequest,
+    CaseSource,
+    DuelRequest,
+    DuelResult,
+    RunRequest,
+    RunResult,
+    TimingProtocol,
+)
 from kernelwright.devices.cuda.casedata import CaseStore
 from kernelwright.devices.cuda.driver import CudaError
 from kernelwright.devices.cuda.gpu import Gpu
@@ -72,6 +81,10 @@ class CudaRunner:
             check_seconds=clock.check(),
             time_seconds=clock.time(),
         )
+
+    def duel(self, request: DuelRequest, source: CaseSource) -> DuelResult:
+        """Blocks of runs in turn."""
+        return alternate(self, request, source)
 
     def close(self) -> None:
         """Free the device."""

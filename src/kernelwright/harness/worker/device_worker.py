@@ -1,5 +1,7 @@
 """Owns one device: checks and times."""
 
+from dataclasses import replace
+
 from kernelwright.core.errors import HarnessError
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.setup import WorkerSetup
@@ -21,8 +23,11 @@ class DeviceService:
         return Hello(report, self._runner.facts.toolchain, self._runner.facts, self._ceilings)
 
     def answer(self, request: Request) -> Reply:
-        """Check and time one candidate. After a lost context this child is done."""
-        if request.run is None:
+        """Check and time one candidate, or two in turn. After a lost context this child is done."""
+        if request.run is not None:
+            reply = Reply(request.id, ran=self._runner.run(request.run, self._source))
+        elif request.duel is not None:
+            reply = Reply(request.id, dueled=self._runner.duel(request.duel, self._source))
+        else:
             raise HarnessError("a device worker was asked to compile something")
-        result = self._runner.run(request.run, self._source)
-        return Reply(request.id, ran=result, broken=bool(getattr(self._runner, "broken", False)))
+        return replace(reply, broken=bool(getattr(self._runner, "broken", False)))

@@ -1,0 +1,210 @@
+"""The device's side of the harness: one candidate, or two in turn, with the device worker and nobody else."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, WorkerDied
+from kernelwright.core.launch import ResolvedPlan
+from kernelwright.core.outcome import Check, Outcome, Status
+from kernelwright.core.resolve import resolve
+from kernelwright.core.screen import Screen
+from kernelwright.devices.base import (
+    CaseRequest,
+    Contestant,
+    DuelRequest,
+    DuelResult,
+    RunRequest,
+    RunResult,
+    TimingProtocol,
+)
+from kernelwright.harness.belief import believe
+from kernelwright.harness.child import Child, StepTimeout
+from kernelwright.harness.device_lock import device_lock
+from kernelwright.harness.protocol import Built, CompileResult
+from kernelwright.harness.turns import Turns
+from kernelwright.harness.wire import Ceilings, Reply, Request
+from kernelwright.problems.loader import Case, Problem
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """Seconds for each step. ``run_s`` bounds one case (the device's own watchdog); the rest is the parent's."""
+
+    compile_s: float = 60.0
+    run_s: float = 30.0
+    grace_s: float = 90.0
+
+
+@dataclass(frozen=True)
+class DeviceLane:
+    """Requests to a started device worker. ``order`` is the problem's order of the cases, ``cases`` cheapest first."""
+
+    worker: Child
+    facts: DeviceFacts
+    ceilings: Ceilings
+    problem: Problem
+    cases: Sequence[Case]
+    order: Sequence[str]
+    slow: bool
+    timing: TimingProtocol
+    timeouts: Timeouts
+    turns: Turns
+    notify: Callable[[str], None]
+
+    # -- one candidate --------------------------------------------------------------------------------
+
+    async def benchmark(self, built: Built, screen: Screen | None) -> Outcome:
+        """See :meth:`~kernelwright.harness.local.LocalHarness.benchmark`."""
+        compiled, plans = built.compiled, self.plans(built.candidate)
+        async with self.exclusive():
+            start = monotonic()
+            result = RunResult(Status.MEASURED)
+            if compiled.check_artifact:
+                first = self._case_requests(self.cases[:1], plans)
+                result = await self._run(self._request(compiled.check_artifact, first, check_only=True))
+            if result.status is Status.MEASURED:
+                every = self._case_requests(self.cases, plans, screen)
+                result = joined(result, await self._run(self._request(compiled.artifact, every)))
+            outcome = self._outcome(result, compiled, monotonic() - start)
+            if outcome.status is Status.MEASURED and (not screen or screen.is_contender(outcome.times_ms())):
+                result = joined(result, await self._try(built))
+                outcome = self._outcome(result, compiled, monotonic() - start)
+        return outcome
+
+    async def _try(self, built: Built) -> RunResult:
+        """The trials: other inputs and other sizes, from a freshly loaded binary."""
+        trials = self.problem.trials(slow=self.slow)
+        if not trials:
+            return RunResult(Status.MEASURED)
+        try:
+            plans = {trial.id: self._plan(built.candidate, trial.sizes) for trial in trials}
+        except (PlanError, ExpressionError) as error:
+            reason = f"the plan does not hold for sizes off the list: {error}"
+            return RunResult(Status.LAUNCH_FAILED, reason, check=Check.OTHER_SIZES)
+        cases = tuple(CaseRequest(trial.id, plans[trial.id], check=trial.check) for trial in trials)
+        return await self._run(self._request(built.compiled.artifact, cases, check_only=True))
+
+    def plans(self, candidate: Candidate) -> dict[str, ResolvedPlan]:
+        """The plan for every case. Raises PlanError or ExpressionError."""
+        return {case.id: self._plan(candidate, case.sizes) for case in self.cases}
+
+    def _plan(self, candidate: Candidate, sizes: Mapping[str, int]) -> ResolvedPlan:
+        return resolve(candidate, sizes, self.facts, self.problem.signature)
+
+    def _case_requests(
+        self, cases: Sequence[Case], plans: Mapping[str, ResolvedPlan], screen: Screen | None = None
+    ) -> tuple[CaseRequest, ...]:
+        return tuple(
+            CaseRequest(
+                case.id,
+                plans[case.id],
+                self.ceilings.floor_ms(*self.problem.work(case)),
+                screen.loser_above_ms(case.id) if screen else float("inf"),
+            )
+            for case in cases
+        )
+
+    def _request(
+        self, artifact: str, cases: tuple[CaseRequest, ...], *, check_only: bool = False
+    ) -> RunRequest:
+        return RunRequest(artifact, cases, self.timing, check_only, self.timeouts.run_s)
+
+    def _outcome(self, result: RunResult, compiled: CompileResult, seconds: float) -> Outcome:
+        timings = {timing.case: timing for timing in result.timings}
+        measured = result.status is Status.MEASURED
+        known = result.check_seconds + result.time_seconds
+        outcome = Outcome(
+            status=result.status,
+            reason=result.reason,
+            static=compiled.static,
+            cases=tuple(timings[case] for case in self.order) if measured else (),
+            artifact_digest=compiled.digest,
+            seconds={
+                "compile": compiled.seconds,
+                "check": result.check_seconds,
+                "time": result.time_seconds,
+                "overhead": max(0.0, seconds - known),
+            },
+            findings=result.findings,
+            check=result.check,
+        )
+        return believe(outcome, self.problem, self.cases, self.ceilings, self.facts)
+
+    # -- two candidates -------------------------------------------------------------------------------
+
+    async def duel(
+        self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None
+    ) -> DuelResult:
+        """See :meth:`~kernelwright.harness.local.LocalHarness.duel`."""
+        chosen = [case for case in self.cases if cases is None or case.id in cases]
+        sides = [
+            Contestant(built.compiled.artifact, self._case_requests(chosen, self.plans(built.candidate)))
+            for built in (challenger, incumbent)
+        ]
+        request = DuelRequest(sides[0], sides[1], rounds, self.timing, self.timeouts.run_s)
+        async with self.exclusive():
+            reply = await self._ask_again(Request(0, duel=request), 2 * self._limit(len(chosen)))
+        if isinstance(reply, RunResult):
+            return DuelResult(reply.status, reply.reason, reply.check)
+        if reply.dueled is None:
+            raise HarnessError("the device worker gave no result of a duel")
+        return reply.dueled
+
+    # -- the worker -----------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def exclusive(self) -> AsyncIterator[None]:
+        """Nobody else, in this process or on this machine, uses the device."""
+        async with self.turns.alone(), device_lock(self.facts.uuid, waiting=self.notify):
+            yield
+
+    def _limit(self, cases: int) -> float:
+        return (cases + 1) * self.timeouts.run_s + self.timeouts.grace_s
+
+    async def _run(self, request: RunRequest) -> RunResult:
+        reply = await self._ask_again(Request(0, run=request), self._limit(len(request.cases)))
+        if isinstance(reply, RunResult):
+            return reply
+        if reply.ran is None or (reply.ran.status is Status.MEASURED and not _complete(reply.ran, request)):
+            raise HarnessError("the device worker gave no result for some case")
+        return reply.ran
+
+    async def _ask_again(self, request: Request, limit: float) -> Reply | RunResult:
+        """One request; a fault of the harness's own gets one more try, with a new worker."""
+        try:
+            return await self._ask(request, limit)
+        except HarnessError as error:
+            self.notify(f"the device worker is started anew: {error}")
+            await self.worker.kill()
+        return await self._ask(request, limit)
+
+    async def _ask(self, request: Request, limit: float) -> Reply | RunResult:
+        """The reply, or what became of the candidate when the worker did not live to give one."""
+        try:
+            return await self.worker.ask(request, limit)
+        except StepTimeout:
+            reason = f"the device worker did not answer within {limit:g} s"
+            return RunResult(Status.TIMED_OUT, reason, check=Check.RUN_LIMITS)
+        except WorkerDied as error:
+            return RunResult(Status.CRASHED, str(error), check=Check.CRASH)
+
+
+def joined(first: RunResult, second: RunResult) -> RunResult:
+    """Two requests about one candidate as one result: the later verdict, the timings of whichever has them."""
+    return replace(
+        second,
+        timings=second.timings or (first.timings if second.status is Status.MEASURED else ()),
+        findings=tuple(dict.fromkeys(first.findings + second.findings)),
+        check_seconds=first.check_seconds + second.check_seconds,
+        time_seconds=first.time_seconds + second.time_seconds,
+    )
+
+
+def _complete(result: RunResult, request: RunRequest) -> bool:
+    """Whether every case has its timing."""
+    wanted = () if request.check_only else request.cases
+    return {timing.case for timing in result.timings} == {case.case for case in wanted}
