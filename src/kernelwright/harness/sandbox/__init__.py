@@ -9,38 +9,20 @@ Sources: Linux ``landlock(7)``, ``seccomp(2)``, ``capabilities(7)``, ``prctl(2)`
 
 import ctypes
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kernelwright.harness.sandbox.landlock import landlock_version, restrict_files
+from kernelwright.harness.sandbox.layers import Layer, SandboxReport
 from kernelwright.harness.sandbox.privileges import die_with, drop_capabilities, drop_user
 from kernelwright.harness.sandbox.seccomp import deny_sockets, filter_calls
 
+__all__ = ["Layer", "Limits", "SandboxReport", "after_start", "lock_down"]
+
 PROCESSES: Final = 1024
 """Processes and threads of the dropped user; counted over the whole machine, so it is no tight limit."""
-
-
-@dataclass(frozen=True)
-class Layer:
-    """One layer of the sandbox: whether it holds, and what it does or why it could not be had."""
-
-    name: str
-    holds: bool
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class SandboxReport:
-    """What holds in a child."""
-
-    layers: tuple[Layer, ...] = ()
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Names of the layers that do not hold."""
-        return tuple(layer.name for layer in self.layers if not layer.holds)
 
 
 @dataclass(frozen=True)
@@ -57,12 +39,19 @@ class Limits:
 
 
 def lock_down(
-    *, parent: int, writable: Sequence[Path], readable: Sequence[Path], gpu: bool, limits: Limits
+    *,
+    parent: int,
+    writable: Sequence[Path],
+    readable: Sequence[Path],
+    gpu: bool,
+    limits: Limits,
+    without: Collection[str] = (),
 ) -> SandboxReport:
     """Confine this process and everything it starts; cannot be undone. Ends with process ``parent``.
 
     ``writable`` are the private folders; ``readable`` what is needed besides the system's own folders; ``gpu``
-    opens NVIDIA's device files.
+    opens NVIDIA's device files. ``without`` leaves out ``landlock`` or ``seccomp`` for a tool that cannot live with
+    them; the report says so.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     threads = sum(1 for _ in Path("/proc/self/task").iterdir())
@@ -74,9 +63,9 @@ def lock_down(
         _try("limits", lambda: _set_limits(limits, processes=user.holds)),
         # After the change of user, which clears it.
         _try("ends with parent", lambda: die_with(libc, parent, gpu=gpu)),
-        _try("landlock", lambda: restrict_files(libc, writable, readable, gpu=gpu)),
+        _unless(without, "landlock", lambda: restrict_files(libc, writable, readable, gpu=gpu)),
         _signals(libc, user),
-        _try("seccomp", lambda: filter_calls(libc, gpu=gpu)),
+        _unless(without, "seccomp", lambda: filter_calls(libc, gpu=gpu)),
     ]
     return SandboxReport(tuple(layers))
 
@@ -91,6 +80,10 @@ def _try(name: str, step: Callable[[], str]) -> Layer:
         return Layer(name, holds=True, detail=step())
     except (OSError, ValueError) as error:
         return Layer(name, holds=False, detail=str(error))
+
+
+def _unless(without: Collection[str], name: str, step: Callable[[], str]) -> Layer:
+    return Layer(name, holds=False, detail="left out on purpose") if name in without else _try(name, step)
 
 
 def _signals(libc: ctypes.CDLL, user: Layer) -> Layer:
