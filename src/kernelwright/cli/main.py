@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kernelwright import __version__
-from kernelwright.cli import bench, check, doctor, exchange, problems, run, show
+from kernelwright.cli import bench, check, doctor, exchange, gauntlet, problems, run, show
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("show")(show.show)
 app.command("check")(check.check)
+app.command("gauntlet")(gauntlet.gauntlet)
 app.command("doctor")(doctor.doctor)
 app.command("export")(exchange.export)
 app.command("import-space")(exchange.import_space)

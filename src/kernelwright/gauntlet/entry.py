@@ -1,0 +1,112 @@
+"""One file of a gauntlet: a candidate, and what is said of it in its lines ``// gauntlet: KEY = VALUE``."""
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from kernelwright.core.errors import UserError
+from kernelwright.core.outcome import Check
+from kernelwright.problems.loader import load_problem
+
+Kind = Literal["cheat", "honest"]
+MAX_FILE_BYTES: Final = 4 * 2**20
+_LINE = re.compile(r"^// gauntlet:[ \t]*(.*)$", re.MULTILINE)
+
+
+class Header(BaseModel):
+    """What a file says of itself; together its lines are one TOML table.
+
+    ``checks`` are the checks that may catch a cheat: another one catches it by accident. ``needs = "cuda"`` marks
+    device code that the cpu device cannot run.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    problem: str = Field(min_length=1)
+    kind: Kind
+    row: str = ""
+    checks: tuple[Check, ...] = ()
+    needs: Literal["", "cuda"] = ""
+
+    @model_validator(mode="after")
+    def _cheats_name_what_they_play(self) -> Self:
+        if self.kind == "cheat" and not (self.row and self.checks):
+            raise ValueError("a cheat needs 'row' (what it plays) and 'checks' (what may catch it)")
+        if self.kind == "honest" and self.checks:
+            raise ValueError("no check may catch an honest candidate: leave out 'checks'")
+        return self
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A candidate of a gauntlet. ``file`` is relative to the gauntlet's folder; ``problem`` a name or a folder."""
+
+    file: str
+    problem: str
+    kind: Kind
+    row: str
+    checks: tuple[Check, ...]
+    needs: str
+    text: str = field(repr=False)
+
+
+def load_entries(folder: Path) -> tuple[Entry, ...]:
+    """All entries below a folder, ordered by file. Problem folders (with a ``problem.toml``) hold none.
+
+    Raises UserError: one line with the file, what is wrong and how to mend it.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: there is no such folder")
+    problems = {toml.parent for toml in folder.glob("*/**/problem.toml")}
+    files = [
+        path for path in sorted(folder.rglob("*.cu")) if path.is_file() and problems.isdisjoint(path.parents)
+    ]
+    if not files:
+        raise UserError(f"{folder}: holds no .cu file with lines '// gauntlet: KEY = VALUE'")
+    entries = tuple(_load(path, folder) for path in files)
+    for problem, file in {entry.problem: entry.file for entry in entries}.items():
+        try:
+            load_problem(problem)
+        except UserError as error:
+            raise UserError(f"{folder / file}: problem: {error}") from None
+    return entries
+
+
+def _load(path: Path, folder: Path) -> Entry:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise UserError(f"{path}: is larger than {MAX_FILE_BYTES // 2**20} MiB")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    header = _header(text, path)
+    own = folder / header.problem
+    return Entry(
+        file=path.relative_to(folder).as_posix(),
+        problem=str(own.resolve()) if (own / "problem.toml").exists() else header.problem,
+        kind=header.kind,
+        row=header.row,
+        checks=header.checks,
+        needs=header.needs,
+        text=text,
+    )
+
+
+def _header(text: str, path: Path) -> Header:
+    lines = _LINE.findall(text)
+    if not lines:
+        raise UserError(
+            f"{path}: lacks its lines '// gauntlet: KEY = VALUE' (problem, kind; a cheat: row, checks)"
+        )
+    try:
+        return Header.model_validate(tomllib.loads("\n".join(lines)), strict=False)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: its lines '// gauntlet:' are not TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "header"
+        raise UserError(f"{path}: gauntlet: {where}: {first['msg']}") from None
