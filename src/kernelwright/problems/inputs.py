@@ -170,6 +170,14 @@ def draw(distribution: Distribution, rng: np.random.Generator, shape: Shape, dty
     return np.ascontiguousarray(distribution.draw(rng, shape).astype(dtype, copy=False))
 
 
+def change_a_few(array: Array, rng: np.random.Generator) -> None:
+    """Give at most four elements of a float array, at random places, other values of its own size."""
+    flat = array.reshape(-1)
+    scale = max(abs(float(flat.max())), abs(float(flat.min()))) or 1.0
+    places = rng.integers(0, flat.size, min(4, flat.size))
+    flat[places] = scale * (0.25 + 0.5 * rng.random(len(places)))
+
+
 def _affine(values: Array, scale: float, shift: float) -> Array:
     """``values * scale + shift`` in place: inputs of 256 MB should not be copied for nothing."""
     if scale != 1.0:

@@ -19,9 +19,13 @@ from kernelwright.core.errors import ProblemError
 from kernelwright.core.identity import content_id
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.resolve import Signature
+from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.check import array_shape, case_id, evaluate, faults
-from kernelwright.problems.inputs import draw, generator
-from kernelwright.problems.spec import CaseSpec, ProblemSpec
+from kernelwright.problems.inputs import Distribution, change_a_few, draw, generator
+from kernelwright.problems.spec import Argument, CaseSpec, ProblemSpec
+from kernelwright.problems.trials import declared, make_trials, trial_faults
+
+__all__ = ["REFERENCE_FAULTS", "Case", "Problem", "Trial", "bundled_names", "load_problem"]
 
 REFERENCE_FAULTS = (
     ArithmeticError, AssertionError, AttributeError, BufferError, ImportError, LookupError, MemoryError, NameError,
@@ -30,15 +34,6 @@ REFERENCE_FAULTS = (
 """What Python code goes wrong with; anything else that a reference raises ends at the worker's boundary."""
 MAX_FILE_BYTES = 4 * 2**20
 _TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
-
-
-@dataclass(frozen=True)
-class Case:
-    """One input size. ``slow`` marks the smaller set that only slow devices (the cpu) run."""
-
-    id: str
-    sizes: Mapping[str, int] = field(hash=False)
-    slow: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +73,16 @@ class Problem:
         specs = self.spec.slow_cases if slow and self.spec.slow_cases else self.spec.cases
         return tuple(_case(spec, slow=specs is self.spec.slow_cases) for spec in specs)
 
+    def trials(self, *, slow: bool) -> tuple[Trial, ...]:
+        """What is checked beyond the cases: unlike inputs on listed sizes, and sizes off the list. Never timed."""
+        every_case = dict.fromkeys((*self.cases(slow=True), *self.cases(slow=False)))
+        return make_trials(self.spec, self.cases(slow=slow), tuple(every_case))
+
+    @property
+    def specialised(self) -> bool:
+        """Whether the rules allow a candidate that is right for the listed sizes only."""
+        return self.spec.trials.other_sizes is False
+
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
         """Array arguments of a case, in the order of the specification."""
         return tuple(
@@ -106,13 +111,25 @@ class Problem:
         arrays = {}
         for argument in self.spec.arrays:
             if argument.is_input:
-                entry = self.spec.inputs[argument.name]
-                distribution = entry[set_index % len(entry)] if isinstance(entry, tuple) else entry
-                rng = generator(seed, case.id, set_index, argument.name)
-                arrays[argument.name] = draw(
-                    distribution, rng, array_shape(argument, case.sizes), argument.dtype
-                )
+                arrays[argument.name] = self._drawn(case, argument, set_index, seed)
         return arrays
+
+    def _drawn(self, case: Case, argument: Argument, set_index: int, seed: int) -> Array:
+        shape = array_shape(argument, case.sizes)
+        distribution = self.distribution(case, argument.name, set_index)
+        changed_from = case.changed_from if isinstance(case, Trial) else ""
+        rng = generator(seed, changed_from or case.id, set_index, argument.name)
+        array = draw(distribution, rng, shape, argument.dtype)
+        if changed_from and "float" in argument.dtype:
+            change_a_few(array, generator(seed, case.id, set_index, argument.name))
+        return array
+
+    def distribution(self, case: Case, argument: str, set_index: int) -> Distribution:
+        """What input set ``set_index`` of a case draws an argument from."""
+        if isinstance(case, Trial):
+            return case.distributions[argument]
+        entry = declared(self.spec, argument)
+        return entry[set_index % len(entry)]
 
     def reference(self, case: Case, inputs: Mapping[str, Any], xp: Any) -> dict[str, Any]:
         """Right outputs of a case, in float64 (integers: int64), for inputs that are arrays of ``xp``.
@@ -256,7 +273,7 @@ def _parse(text: str, path: Path) -> ProblemSpec:
         first = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         more = error.error_count() - 1
         raise _fault(path, _key(table, first["loc"]), _message(first), more) from None
-    found = list(faults(spec))
+    found = [*faults(spec), *trial_faults(spec)]
     if found:
         raise _fault(path, *found[0], len(found) - 1)
     return spec

@@ -6,12 +6,16 @@ from functools import cached_property
 from typing import Any
 
 from kernelwright.core.case import Buffer, CaseInputs, Tolerance
-from kernelwright.problems.loader import Case, Problem
+from kernelwright.problems.case import Case
+from kernelwright.problems.loader import Problem
 
 
 @dataclass(frozen=True)
 class ProblemSource:
-    """Implements :class:`~kernelwright.devices.base.CaseSource`. ``seed`` is the campaign's, unknown to candidates."""
+    """Implements :class:`~kernelwright.devices.base.CaseSource` for cases and trials.
+
+    ``seed`` is the campaign's, unknown to candidates.
+    """
 
     problem: Problem
     seed: int
@@ -19,7 +23,8 @@ class ProblemSource:
 
     @cached_property
     def _cases(self) -> dict[str, Case]:
-        return {case.id: case for case in self.problem.cases(slow=self.slow)}
+        cases = (*self.problem.cases(slow=self.slow), *self.problem.trials(slow=self.slow))
+        return {case.id: case for case in cases}
 
     def buffers(self, case: str) -> tuple[Buffer, ...]:
         """Array arguments of the case."""

@@ -110,6 +110,21 @@ class Goal(_Model):
     roofline_fraction: float | None = Field(None, gt=0, le=1)
 
 
+class TrialsSpec(_Model):
+    """How a candidate is tried beyond the cases. Nothing said: every distribution, and sizes off the list.
+
+    ``distributions`` replaces the default list for float inputs, ``exclude`` leaves some out by name; integer inputs
+    and those in ``keep`` are always drawn as ``[inputs]`` says. ``other_sizes``: true derives sizes from the cases,
+    a list names them, false allows candidates that are right for the listed sizes only (their results are marked
+    as specialised).
+    """
+
+    distributions: tuple[Distribution, ...] = ()
+    exclude: tuple[str, ...] = ()
+    keep: tuple[Identifier, ...] = ()
+    other_sizes: bool | tuple[dict[Identifier, Size], ...] = True
+
+
 class ProblemSpec(_Model):
     """A whole ``problem.toml``."""
 
@@ -123,6 +138,7 @@ class ProblemSpec(_Model):
     tolerance: ToleranceSpec
     work: Work
     rules: Rules = Rules()
+    trials: TrialsSpec = TrialsSpec()
     objective: ObjectiveName = ObjectiveName.SEED
     goal: Goal | None = None
 

@@ -1,0 +1,225 @@
+"""Trials: inputs and sizes that a problem does not list, on which a general kernel is right all the same.
+
+Each is cheap (below :data:`MAX_ELEMENTS` where the cases allow it) and checked once for every contender. An id starts
+with ``stress`` or ``size`` and a space, which no id made of sizes does; a case's own id may not.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from math import prod
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from kernelwright.core.errors import ExpressionError
+from kernelwright.core.outcome import Check
+from kernelwright.problems.case import Case, Trial
+from kernelwright.problems.check import array_shape, evaluate
+from kernelwright.problems.inputs import Distribution, Large, Structured, Tiny
+from kernelwright.problems.spec import Argument, CaseSpec, ProblemSpec
+
+MAX_ELEMENTS: Final = 2**20
+"""Elements of all arrays of a trial off the list."""
+MAX_FLOPS: Final = 2**28
+CHEAP_ELEMENTS: Final = 2**22
+"""A case of the list with at most so many elements is cheap enough for a second look."""
+CHEAP_FLOPS: Final = 2**31
+_ADAPTER: Final[TypeAdapter[tuple[Distribution, ...]]] = TypeAdapter(tuple[Distribution, ...])
+WIDE: Final = _ADAPTER.validate_python(
+    ("normal", "uniform", "large", "tiny", "negative", "ties", "one_hot", "structured")
+)
+NARROW: Final = tuple(
+    Large(std=30.0) if isinstance(item, Large)
+    else Tiny(std=1e-2) if isinstance(item, Tiny)
+    else Structured(period=1021) if isinstance(item, Structured)
+    else item
+    for item in WIDE
+)  # fmt: skip
+"""For float16, whose largest value is 65504 and whose smallest normal one is 6e-5."""
+CHANGED: Final = "changed"
+_PRIMES: Final = (31, 37, 61, 67, 97, 101, 127, 131)
+_ODD: Final = (33, 35, 65, 39, 129, 71, 45, 51)
+_FEW: Final = (3, 5, 2, 7)
+
+
+def make_trials(spec: ProblemSpec, cases: Sequence[Case], every_case: Sequence[Case]) -> tuple[Trial, ...]:
+    """Trials for a campaign on ``cases``; ``every_case`` are the slow ones too. Sizes off the list come last."""
+    slow = bool(cases) and cases[0].slow
+    by_work = sorted(cases, key=lambda case: _work(spec, case.sizes))
+    cheap = [case for case in by_work if _is_cheap(spec, case)]
+    stress = list(_stress(spec, by_work[0], slow=slow))
+    if len(cheap) > 1 and cheap[len(cheap) // 2].sizes != by_work[0].sizes:
+        stress += list(_stress(spec, cheap[len(cheap) // 2], slow=slow))[2:4]
+    return (*stress, *_off_the_list(spec, every_case, slow=slow))
+
+
+def _work(spec: ProblemSpec, sizes: Mapping[str, int]) -> int:
+    return evaluate(spec.work.bytes, sizes) + evaluate(spec.work.flops, sizes)
+
+
+def _is_cheap(spec: ProblemSpec, case: Case) -> bool:
+    """Whether a case of the list may be had a second time."""
+    few = elements(spec, case.sizes) <= CHEAP_ELEMENTS
+    return few and evaluate(spec.work.flops, case.sizes) <= CHEAP_FLOPS
+
+
+def elements(spec: ProblemSpec, sizes: Mapping[str, int]) -> int:
+    """Elements of all arrays together. Raises ExpressionError."""
+    return sum(prod(array_shape(argument, sizes)) for argument in spec.arrays)
+
+
+def _stress(spec: ProblemSpec, case: Case, *, slow: bool) -> Iterator[Trial]:
+    place = ",".join(f"{name}={size}" for name, size in case.sizes.items())
+    first: Trial | None = None
+    for number, (label, distributions) in enumerate(_mixtures(spec)):
+        trial = Trial(f"stress {label} {place}", dict(case.sizes), slow, distributions=distributions)
+        yield trial
+        if number == 0:
+            first = trial
+    if first is not None and any("float" in a.dtype for a in spec.arrays if a.is_input):
+        yield Trial(
+            f"stress {CHANGED} {place}",
+            dict(case.sizes),
+            slow,
+            distributions=first.distributions,
+            changed_from=first.id,
+        )
+
+
+def _mixtures(spec: ProblemSpec) -> Iterator[tuple[str, Mapping[str, Distribution]]]:
+    """A label and a distribution for every input. Integers, and what ``keep`` names, are drawn as declared."""
+    inputs = [argument for argument in spec.arrays if argument.is_input]
+    kept = {a.name for a in inputs if "float" not in a.dtype or a.name in spec.trials.keep}
+    if all(argument.name in kept for argument in inputs):
+        rounds = max((len(declared(spec, a.name)) for a in inputs), default=0)
+        for turn in range(rounds):
+            yield f"inputs {turn}", {a.name: _in_turn(spec, a.name, turn) for a in inputs}
+        return
+    seen: dict[str, int] = {}
+    for turn, wide in enumerate(_wanted(spec)):
+        seen[wide.distribution] = count = seen.get(wide.distribution, 0) + 1
+        label = wide.distribution + (f" {count}" if count > 1 else "")
+        yield (
+            label,
+            {
+                a.name: _in_turn(spec, a.name, turn) if a.name in kept else _fitting(wide, a, spec)
+                for a in inputs
+            },
+        )
+
+
+def _wanted(spec: ProblemSpec) -> Iterator[Distribution]:
+    for distribution in spec.trials.distributions or WIDE:
+        if distribution.distribution not in spec.trials.exclude:
+            yield distribution
+
+
+def _fitting(distribution: Distribution, argument: Argument, spec: ProblemSpec) -> Distribution:
+    """Of the default ones, the one that fits the argument's type."""
+    if spec.trials.distributions or argument.dtype != "float16":
+        return distribution
+    return NARROW[WIDE.index(distribution)]
+
+
+def declared(spec: ProblemSpec, argument: str) -> tuple[Distribution, ...]:
+    """The problem's own distributions of an argument, one a set in turn."""
+    entry = spec.inputs[argument]
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def _in_turn(spec: ProblemSpec, argument: str, turn: int) -> Distribution:
+    entry = declared(spec, argument)
+    return entry[turn % len(entry)]
+
+
+def _off_the_list(spec: ProblemSpec, cases: Sequence[Case], *, slow: bool) -> Iterator[Trial]:
+    listed = [dict(case.sizes) for case in cases]
+    wanted = spec.trials.other_sizes
+    sizes = _derived(spec, cases) if isinstance(wanted, bool) else map(dict, wanted)
+    if wanted is False:
+        return
+    seen: list[Mapping[str, int]] = list(listed)
+    for number, entry in enumerate(sizes):
+        if entry in seen:
+            continue
+        seen.append(entry)
+        yield Trial(
+            "size " + ",".join(f"{name}={size}" for name, size in entry.items()),
+            entry,
+            slow,
+            check=Check.OTHER_SIZES,
+            distributions={a.name: _in_turn(spec, a.name, number) for a in spec.arrays if a.is_input},
+        )
+
+
+def _derived(spec: ProblemSpec, cases: Sequence[Case]) -> Iterator[dict[str, int]]:
+    """A handful of sizes around those of the cases that the problem's shapes allow and that are cheap."""
+    small = dict(min(cases, key=lambda case: elements(spec, case.sizes)).sizes)
+    while max(small.values()) > 2 and not _allowed(spec, {n: s + 1 for n, s in small.items()}):
+        largest = max(small, key=lambda name: small[name])
+        small[largest] //= 2
+    for sizes in (*_around(small), *_nearly_listed(spec, cases)):
+        if _allowed(spec, sizes):
+            yield sizes
+
+
+def _around(small: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    names = list(small)
+    yield dict.fromkeys(names, 1)
+    yield {name: size + 1 for name, size in small.items()}
+    yield {name: max(1, size - 1) for name, size in small.items()}
+    yield {name: _PRIMES[i % len(_PRIMES)] for i, name in enumerate(names)}
+    yield {name: _ODD[i % len(_ODD)] for i, name in enumerate(names)}
+    for name in names if len(names) > 1 else []:
+        yield {**small, name: 1}
+
+
+def _nearly_listed(spec: ProblemSpec, cases: Sequence[Case]) -> Iterator[dict[str, int]]:
+    """As long as a case of the list but for one element: what is special about its length shows."""
+    names = list(cases[0].sizes)
+    few = {name: _FEW[i % len(_FEW)] for i, name in enumerate(names)}
+    for name in names:
+        sizes = sorted({case.sizes[name] for case in cases}, reverse=True)
+        near = ({**few, name: size + 1} for size in sizes)
+        yield from islice((entry for entry in near if _allowed(spec, entry)), 1 if len(names) > 2 else 2)
+
+
+def _allowed(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
+    try:
+        shapes = [array_shape(argument, sizes) for argument in spec.arrays]
+        flops = evaluate(spec.work.flops, sizes)
+        moved = evaluate(spec.work.bytes, sizes)
+    except ExpressionError:
+        return False
+    sound = min((min(shape, default=1) for shape in shapes), default=1) >= 1 and moved >= 1 and flops >= 0
+    return sound and sum(map(prod, shapes)) <= MAX_ELEMENTS and flops <= MAX_FLOPS
+
+
+def trial_faults(spec: ProblemSpec) -> Iterator[tuple[str, str]]:
+    """What is wrong with ``[trials]`` and with ids that would be taken for a trial's: dotted key and fault."""
+    inputs = {a.name: a for a in spec.arrays if a.is_input}
+    for name in spec.trials.keep:
+        if name not in inputs:
+            yield (
+                "trials.keep",
+                f"there is no input array {name!r} (there are: {', '.join(inputs) or 'none'})",
+            )
+    known = {distribution.distribution for distribution in spec.trials.distributions or WIDE}
+    for name in spec.trials.exclude:
+        if name not in known:
+            yield "trials.exclude", f"{name!r} is not among the distributions ({', '.join(sorted(known))})"
+    sizes = () if isinstance(spec.trials.other_sizes, bool) else spec.trials.other_sizes
+    for index, entry in enumerate(sizes):
+        if set(entry) != set(spec.size_names):
+            yield (
+                f"trials.other_sizes.{index}",
+                f"needs the sizes {', '.join(spec.size_names)}, as the cases have",
+            )
+    for kind, cases in (("cases", spec.cases), ("slow_cases", spec.slow_cases)):
+        for index, case in enumerate(cases):
+            if _looks_like_a_trial(case):
+                yield f"{kind}.{index}.id", f"{case.id!r} starts as a trial's id does: choose another"
+
+
+def _looks_like_a_trial(case: CaseSpec) -> bool:
+    return case.id.startswith(("stress ", "size "))
