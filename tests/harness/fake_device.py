@@ -144,12 +144,9 @@ def speak(kind: str) -> None:
     time.sleep(600)
 
 
-def meet(name: str, other: str) -> None:
-    """Wait until a source in another compile worker does the same."""
-    artifacts = Path(json.loads(sys.argv[1])["artifacts"])
-    (artifacts / name).touch()
-    while not (artifacts / other).exists():
-        time.sleep(0.01)
+def wait_for(name: str) -> None:
+    """Until the test has opened and closed the pipe of that name."""
+    (Path(json.loads(sys.argv[1])["artifacts"]) / name).read_bytes()
 
 
 def flood(mebibytes: str) -> None:
@@ -238,7 +235,7 @@ VERBS: dict[str, Callable[..., str | None]] = {
     "fault": fault,
     "fault-once": fault_once,
     "speak": speak,
-    "meet": meet,
+    "wait_for": wait_for,
     "flood": flood,
     "allocate": allocate,
     "sleep": lambda seconds: time.sleep(float(seconds)),

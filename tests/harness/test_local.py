@@ -177,10 +177,30 @@ async def test_a_storm_of_bad_candidates(harness: LocalHarness) -> None:
 
 
 async def test_compiles_run_side_by_side(harness: LocalHarness) -> None:
-    """Each waits for the other: one after the other they would hang."""
-    works = [candidate("// compile: meet one two"), candidate("// compile: meet two one")]
-    results = await asyncio.gather(*(harness.compile(work) for work in works))
-    assert [result.status for result in results] == [None, None]
+    """Each waits until the other has begun: one after the other they would hang."""
+    assert harness._scratch is not None
+    pipes = [harness._scratch.artifacts / name for name in ("one", "two")]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+
+    async def let_go() -> None:
+        writers = [await writing_end(pipe) for pipe in pipes]
+        for writer in writers:
+            os.close(writer)
+
+    works = (harness.compile(candidate(f"// compile: wait_for {pipe.name}")) for pipe in pipes)
+    *results, _ = await asyncio.gather(*works, let_go())
+    assert [result.status for result in results if result] == [None, None]
+
+
+async def writing_end(pipe: Path) -> int:
+    """Opens only when somebody reads."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                await asyncio.sleep(0.01)
 
 
 async def test_a_cancelled_compile_frees_its_worker(harness: LocalHarness) -> None:

@@ -1,6 +1,7 @@
 """Scratch folders, artifacts, the cache and the device lock."""
 
 import asyncio
+import hashlib
 import os
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from kernelwright.harness.device_lock import device_lock, lock_path
 from kernelwright.harness.scratch import MAX_ARTIFACT_BYTES, Artifacts, Scratch, shared_cache
 
 
-def built(path: Path, content: bytes = b"binary", digest: str = "0" * 64) -> BuildResult:
+def built(path: Path, content: bytes = b"binary", digest: str = "") -> BuildResult:
     path.write_bytes(content)
-    return BuildResult(artifact=str(path), digest=digest)
+    return BuildResult(artifact=str(path), digest=digest or hashlib.sha256(content).hexdigest())
 
 
 def test_a_new_scratch_leaves_those_of_the_living_alone(tmp_path: Path) -> None:
@@ -39,34 +40,57 @@ def test_a_place_that_is_no_folder_is_the_users_to_mend(tmp_path: Path) -> None:
         Scratch(tmp_path / "file")
 
 
-def test_artifacts_are_checked(tmp_path: Path) -> None:
-    artifacts = Artifacts(tmp_path)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link").symlink_to("/etc/passwd")
-    big = tmp_path / "big"
-    with big.open("wb") as file:
-        file.truncate(MAX_ARTIFACT_BYTES + 1)
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    """Of the artifacts, and a compile worker's scratch."""
+    for name in ("artifacts", "scratch"):
+        (tmp_path / name).mkdir()
+    return tmp_path / "artifacts", tmp_path / "scratch"
+
+
+def test_what_a_compile_worker_says_it_built_is_checked(tmp_path: Path) -> None:
+    kept, scratch = folders(tmp_path)
+    artifacts = Artifacts(kept)
+    (outside := tmp_path / "secret").write_bytes(b"binary")
+    (scratch / "link").symlink_to(outside)
+    (scratch / "hard").hardlink_to(outside)
+    os.mkfifo(scratch / "pipe")
+    (big := scratch / "big").touch()
+    os.truncate(big, MAX_ARTIFACT_BYTES + 1)
+    digest = built(scratch / "a").digest
     wrong = {
-        "outside": built(tmp_path / "elsewhere/a"),
-        "SHA-256": built(tmp_path / "a", digest="../../a"),
-        "has 0 bytes": built(tmp_path / "b", content=b""),
-        "not there": BuildResult(str(tmp_path / "nothing"), "0" * 64),
-        "lies outside": BuildResult(str(tmp_path / "link"), "0" * 64),
-        "67108865 bytes": BuildResult(str(big), "0" * 64),
+        "outside its scratch: /": built(outside),
+        "outside its scratch": BuildResult(f"{scratch}/../secret", digest),
+        "or that of another": built(scratch / "a", digest="0" * 64),
+        "has 0 bytes": built(scratch / "b", content=b""),
+        "No such file": BuildResult(str(scratch / "nothing"), digest),
+        "cannot be read": BuildResult(str(scratch / "link"), digest),
+        "is no ordinary file": BuildResult(str(scratch / "hard"), digest),
+        "no ordinary file": BuildResult(str(scratch / "pipe"), digest),
+        "67108865 bytes": BuildResult(str(big), digest),
+        "strange name": built(scratch / "a.fast.so.x"),
     }
     for reason, result in wrong.items():
         with pytest.raises(HarnessError, match=reason):
-            artifacts.accept(result)
-        assert result.artifact not in artifacts
+            artifacts.take(result, scratch)
+    assert list(kept.iterdir()) == []
+
+
+def test_a_binary_is_kept_under_its_digest_and_gone_from_the_scratch(tmp_path: Path) -> None:
+    kept, scratch = folders(tmp_path)
+    artifacts = Artifacts(kept)
+    taken = artifacts.take(built(scratch / "any.fast.so"), scratch)
+    assert taken.artifact == str(kept / f"{taken.digest[:32]}.fast.so")
+    assert taken.artifact in artifacts
+    assert Path(taken.artifact).read_bytes() == b"binary"
+    assert list(scratch.iterdir()) == []
 
 
 def test_only_the_newest_artifacts_are_kept(tmp_path: Path) -> None:
-    artifacts = Artifacts(tmp_path, kept=2)
-    results = [built(tmp_path / name) for name in "abc"]
-    for result in (*results[:2], results[0], results[2]):
-        artifacts.accept(result)
-    assert [result.artifact in artifacts for result in results] == [True, False, True]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c"]
+    kept, scratch = folders(tmp_path)
+    artifacts = Artifacts(kept, kept=2)
+    taken = [artifacts.take(built(scratch / name, name.encode()), scratch) for name in "abac"]
+    assert [result.artifact in artifacts for result in taken] == [True, False, True, True]
+    assert sorted(kept.iterdir()) == sorted(Path(result.artifact) for result in taken[2:])
 
 
 def test_the_cache_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

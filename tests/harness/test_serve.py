@@ -72,15 +72,15 @@ def worker(tmp_path: Path, role: Role, maker: str = "FakeMaker") -> Iterator[Par
     assert not thread.is_alive()
 
 
-def test_a_compiler_greets_builds_and_publishes(tmp_path: Path) -> None:
+def test_a_compiler_greets_and_builds_in_its_scratch(tmp_path: Path) -> None:
     with worker(tmp_path, "compile") as parent:
         hello = parent.hear().hello
         assert hello is not None
         assert (hello.sandbox, hello.toolchain, hello.facts) == (REPORT, "fake 1", None)
         built = parent.ask(Request(7, build=BUILD)).built
     assert built is not None
-    assert Path(built.artifact).parent == tmp_path / "artifacts"
-    assert list((tmp_path / "scratch/work").iterdir()) == []
+    assert Path(built.artifact).parent == tmp_path / "scratch/work"
+    assert list((tmp_path / "artifacts").iterdir()) == []
     assert parent.code == 0
 
 

@@ -20,6 +20,8 @@ class Settings(BaseModel):
     compile_workers: int = Field(default=4, ge=1, le=256)
     seed: int = Field(default=0, ge=0)
     use_catalogue: bool = True
+    strict: bool = False
+    """Refuse to start where a layer of the sandbox is missing."""
     young_budget: int = Field(default=8, ge=1)
     """Configurations that a new template gets before it is judged: a good structure with bad numbers must live."""
     pause_after: int = Field(default=3, ge=1)

@@ -70,12 +70,13 @@ async def resume_campaign(
     *,
     seconds: float | None = None,
     evaluations: int | None = None,
+    strict: bool = False,
 ) -> CampaignResult:
     """Go on with a campaign from the memory alone; a new budget counts from the campaign's start."""
     with Memory.open(directory / MEMORY_FILE, create=False) as memory:
         record = memory.campaign(name)
         memory.claim(record.id)
-        changes = {"seconds": seconds, "evaluations": evaluations}
+        changes = {"seconds": seconds, "evaluations": evaluations, "strict": strict or None}
         settings = Settings.model_validate_json(record.settings)
         settings = settings.model_copy(update={k: v for k, v in changes.items() if v is not None})
         problem = load_problem(settings.problem)
@@ -146,6 +147,7 @@ def _harness(settings: Settings) -> LocalHarness:
         seed=settings.seed,
         compile_workers=settings.compile_workers,
         slow_cases=settings.slow_cases,
+        strict=settings.strict,
     )
 
 

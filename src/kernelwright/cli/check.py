@@ -10,7 +10,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kernelwright.cli.options import DeviceOption, JsonOption, SlowOption, pick_device, use_slow_cases
+from kernelwright.cli.options import (
+    DeviceOption,
+    JsonOption,
+    SlowOption,
+    StrictOption,
+    pick_device,
+    use_slow_cases,
+)
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
@@ -31,6 +38,7 @@ def check(
     ] = None,
     slow_cases: SlowOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the inputs.")] = 0,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Compile, check and time one candidate on every case. Exit code 0 when it is right, 1 when not."""
@@ -38,7 +46,7 @@ def check(
     name = pick_device(device)
     slow = use_slow_cases(name, chosen=slow_cases)
     candidate, facts, outcome = asyncio.run(
-        _evaluate(template, problem, name, values or [], slow=slow, seed=seed)
+        _evaluate(template, problem, name, values or [], slow=slow, seed=seed, strict=strict)
     )
     if as_json:
         typer.echo(json.dumps(outcome_json(candidate, facts, outcome)))
@@ -61,9 +69,11 @@ def read_template(file: Path) -> Template:
 
 
 async def _evaluate(
-    template: Template, problem: str, device: str, values: list[str], *, slow: bool, seed: int
+    template: Template, problem: str, device: str, values: list[str], *, slow: bool, seed: int, strict: bool
 ) -> tuple[Candidate, DeviceFacts, Outcome]:
-    async with LocalHarness(problem, device, seed=seed, compile_workers=1, slow_cases=slow) as harness:
+    async with LocalHarness(
+        problem, device, seed=seed, compile_workers=1, slow_cases=slow, strict=strict
+    ) as harness:
         candidate = Candidate(template, choose(template, harness.facts, values))
         compiled = await harness.compile(candidate)
         outcome = compiled.as_outcome() if compiled.status else await harness.benchmark(candidate, compiled)

@@ -23,6 +23,10 @@ SlowOption = Annotated[
         help="The problem's smaller cases, or all. By default small on cpu, full on cuda.",
     ),
 ]
+StrictOption = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse to start where a layer of the sandbox is missing."),
+]
 DEFAULT_DIR = Path(".kernelwright")
 
 

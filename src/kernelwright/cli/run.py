@@ -23,6 +23,7 @@ from kernelwright.cli.options import (
     JsonOption,
     ProblemArgument,
     SlowOption,
+    StrictOption,
     pick_device,
     use_slow_cases,
 )
@@ -48,6 +49,7 @@ def run(
     no_catalogue: Annotated[
         bool, typer.Option("--no-catalogue", help="Start from the baseline alone.")
     ] = False,
+    strict: StrictOption = False,
     directory: DirOption = DEFAULT_DIR,
     as_json: JsonOption = False,
 ) -> int:
@@ -67,6 +69,7 @@ def run(
         compile_workers=compile_workers,
         seed=seed,
         use_catalogue=not no_catalogue,
+        strict=strict,
     )
     return _watch(
         f"{problem} on {name}", as_json, lambda listener: start_campaign(settings, directory, listener)
@@ -79,6 +82,7 @@ def resume(
         float | None, typer.Option("--seconds", "-t", min=1, help="New total time budget.")
     ] = None,
     evaluations: Annotated[int | None, typer.Option(min=1, help="New total budget in experiments.")] = None,
+    strict: StrictOption = False,
     directory: DirOption = DEFAULT_DIR,
     as_json: JsonOption = False,
 ) -> int:
@@ -87,7 +91,7 @@ def resume(
         f"resumed {campaign}",
         as_json,
         lambda listener: resume_campaign(
-            campaign, directory, listener, seconds=seconds, evaluations=evaluations
+            campaign, directory, listener, seconds=seconds, evaluations=evaluations, strict=strict
         ),
     )
 

@@ -5,11 +5,14 @@ import contextlib
 import os
 import socket
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from kernelwright.core.errors import HarnessError, UserError, WorkerDied
 from kernelwright.harness.processes import import_roots, kill_tree, scrubbed_environment
+from kernelwright.harness.sandbox import Layer, SandboxReport
+from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, Enclosed, View, confined_command, signal_of
 from kernelwright.harness.setup import FAULT_CODE, WorkerSetup
 from kernelwright.harness.wire import MAX_LINE, REPLY, Hello, Reply, Request, decode, encode
 
@@ -47,9 +50,13 @@ class _Running:
 class Child:
     """A persistent worker, started when first asked. Not for concurrent requests."""
 
-    def __init__(self, setup: WorkerSetup, start_timeout_s: float = START_TIMEOUT_S) -> None:
+    def __init__(
+        self, setup: WorkerSetup, start_timeout_s: float = START_TIMEOUT_S, *, strict: bool = False
+    ) -> None:
         self.setup = setup
+        self._strict = strict
         self._start_timeout_s = start_timeout_s
+        self._without_walls = ""
         self._running: _Running | None = None
 
     @property
@@ -58,15 +65,32 @@ class Child:
         return self._running.process.pid if self._running else None
 
     async def start(self) -> Hello:
-        """Start unless it runs.
+        """Start unless it runs; without bubblewrap where that is what keeps it from starting.
 
-        Raises UserError for what the user has to mend (something to install, a problem), HarnessError when the
-        child fails or ends three times before it is ready.
+        Raises UserError for what the user has to mend (something to install, a problem, a layer of the sandbox
+        that a strict child lacks), HarnessError when the child fails or ends three times before it is ready.
         """
         if self._running is not None:
             if self._running.process.returncode is None:
                 return self._running.hello
             await self.kill()  # it ended while nobody asked for anything: no candidate's fault
+        try:
+            hello = await self._try_to_start()
+        except (HarnessError, UserError) as error:
+            # A driver may need what is not shown to it; bwrap's own failures name it.
+            if self._without_walls or not (self.setup.uses_gpu or "bwrap: " in str(error)):
+                raise
+            self._without_walls = f"the {self.setup.role} worker does not start behind it: {error}"
+            hello = await self._try_to_start()
+        if self._strict and hello.sandbox.missing:
+            await self.kill()
+            missing = ", ".join(hello.sandbox.missing)
+            raise UserError(
+                f"--strict: the sandbox of the {self.setup.role} worker lacks {missing}: kernelwright doctor tells why"
+            )
+        return hello
+
+    async def _try_to_start(self) -> Hello:
         died = ""
         for _ in range(START_TRIES):
             try:
@@ -113,12 +137,12 @@ class Child:
         channel, theirs = socket.socketpair()
         log, their_log = socket.socketpair()
         # Not -I, which would ignore PYTHONPATH: the environment is scrubbed, -P keeps the scratch off the path.
-        command = [sys.executable, "-P", "-m", "kernelwright.harness.worker", self.setup.to_json()]
+        python = [sys.executable, "-P", "-m", "kernelwright.harness.worker"]
+        enclosed = self._enclose(python, str(theirs.fileno()))
         roots = import_roots(self.setup.maker)
         with theirs, their_log:
             process = await asyncio.create_subprocess_exec(
-                *command,
-                str(theirs.fileno()),
+                *enclosed.command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=their_log.fileno(),
                 stderr=their_log.fileno(),
@@ -134,8 +158,19 @@ class Child:
         if reply.hello is None:
             await self.kill()
             raise _error(reply)
-        self._running.hello = reply.hello
-        return reply.hello
+        self._running.hello = _with_layer(reply.hello, enclosed.layer)
+        return self._running.hello
+
+    def _enclose(self, python: list[str], connection: str) -> Enclosed:
+        """The command line, behind walls where there are any; what is trusted (``prepare``) goes without."""
+        setup = self.setup
+        plain = (*python, setup.to_json(), connection)
+        if setup.role == "prepare" or self._without_walls:
+            return Enclosed(plain, Layer(NAME, holds=False, detail=self._without_walls))
+        view = View(setup.writable, setup.visible, gpu=setup.uses_gpu, capabilities=True)
+        inside = (*python, replace(setup, parent=INIT).to_json(), connection)
+        enclosed = confined_command(inside, view, Path(setup.scratch))
+        return enclosed if enclosed.layer.holds else Enclosed(plain, enclosed.layer)
 
     async def _exchange(self, line: bytes, timeout_s: float) -> Reply:
         """Send a line (or nothing) and read one. Whatever goes wrong, the child is gone afterwards."""
@@ -171,11 +206,12 @@ class Child:
                 await running.process.wait()
         await self.kill()
         code, last = running.process.returncode or 0, running.printed.last_line
+        ended_by = signal_of(code)
         tail = f": {last}" if last else ""
         if code == FAULT_CODE:
             return HarnessError(f"the {self.setup.role} worker failed{tail}")
-        how = f"ended with signal {-code}" if code < 0 else f"ended with code {code}"
-        return ChildDied(f"the {self.setup.role} worker {how}{tail}", max(0, -code), last)
+        how = f"ended with signal {ended_by}" if ended_by else f"ended with code {code}"
+        return ChildDied(f"the {self.setup.role} worker {how}{tail}", ended_by, last)
 
 
 class _Printed:
@@ -205,6 +241,13 @@ class _Printed:
         """Last line with something in it."""
         lines = self._tail.decode(errors="replace").splitlines()
         return next((line.strip()[:500] for line in reversed(lines) if line.strip()), "")
+
+
+def _with_layer(hello: Hello, layer: Layer) -> Hello:
+    """With the layer that the parent knows of; a child that confines nothing (``prepare``) reports none."""
+    if not hello.sandbox.layers:
+        return hello
+    return replace(hello, sandbox=SandboxReport((layer, *hello.sandbox.layers)))
 
 
 def _error(reply: Reply) -> HarnessError | UserError:

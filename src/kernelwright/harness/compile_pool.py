@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import monotonic
 from typing import Final
 
@@ -58,16 +59,18 @@ class CompilePool:
             async with self._turn():
                 start = monotonic()
                 reply = await child.ask(Request(0, build=request), self._timeout_s)
+            return self._taken(reply.built, child)
         except StepTimeout:
             reason = f"the compiler did not end within {self._timeout_s:g} s"
             return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
         finally:
             self._idle.put_nowait(child)
-        if reply.built is None:
+
+    def _taken(self, built: BuildResult | None, child: Child) -> BuildResult:
+        """The result with its binary where the device worker reads it; before the child builds anything else."""
+        if built is None:
             raise HarnessError("the compile worker gave no result")
-        if reply.built.status is None:
-            self._artifacts.accept(reply.built)
-        return reply.built
+        return self._artifacts.take(built, Path(child.setup.scratch)) if built.status is None else built
 
 
 def _cause_of_death(error: ChildDied) -> str:

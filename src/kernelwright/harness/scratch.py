@@ -1,12 +1,14 @@
 """Folders of a harness: its private scratch, the binaries it keeps, and the cache that outlives it."""
 
 import fcntl
+import hashlib
 import os
 import re
 import shutil
 import stat
 import tempfile
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +17,7 @@ from kernelwright.devices.base import BuildResult
 
 _PREFIX: Final = "kernelwright-"
 _OWNER: Final = "owner"
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_SUFFIX: Final = re.compile(r"(\.[a-z0-9]{1,16}){0,2}")
 MAX_ARTIFACT_BYTES: Final = 64 << 20
 KEPT_ARTIFACTS: Final = 512
 
@@ -86,26 +88,51 @@ class Artifacts:
         self._kept = kept
         self._known: OrderedDict[Path, None] = OrderedDict()
 
-    def accept(self, built: BuildResult) -> None:
-        """Take in what a compile worker says it built; its word is checked. Raises HarnessError."""
-        path = Path(built.artifact)
-        try:
-            status = path.lstat()
-        except OSError as error:
-            raise HarnessError(f"the compile worker's binary is not there: {error}") from None
-        if path.parent != self._folder or not stat.S_ISREG(status.st_mode):
-            raise HarnessError(f"the compile worker's binary lies outside the artifacts folder: {path}")
-        if not 0 < status.st_size <= MAX_ARTIFACT_BYTES:
-            raise HarnessError(f"the compile worker's binary has {status.st_size} bytes")
-        if not _DIGEST.fullmatch(built.digest):
-            raise HarnessError("the compile worker gave no SHA-256 of the binary")
+    def take(self, built: BuildResult, scratch: Path) -> BuildResult:
+        """Copy what a compile worker built out of its scratch; its word is checked. Raises HarnessError.
+
+        The worker cannot change the copy, nor anybody's else: only this process writes in the folder.
+        """
+        source = Path(built.artifact)
+        if not source.is_relative_to(scratch) or ".." in source.parts:
+            raise HarnessError(f"the compile worker's binary lies outside its scratch: {source}")
+        content = _read_regular(source)
+        if hashlib.sha256(content).hexdigest() != built.digest:
+            raise HarnessError("the compile worker gave no SHA-256 of the binary, or that of another")
+        suffix = "".join(source.suffixes)
+        if not _SUFFIX.fullmatch(suffix):
+            raise HarnessError(f"the compile worker's binary has a strange name: {source.name[:100]!r}")
+        path = self._folder / f"{built.digest[:32]}{suffix}"
+        if path not in self._known:
+            new = path.with_name(f".{path.name}")
+            new.write_bytes(content)
+            new.chmod(0o644)
+            new.replace(path)
+        source.unlink(missing_ok=True)
         self._known[path] = None
         self._known.move_to_end(path)
         while len(self._known) > self._kept:
             self._known.popitem(last=False)[0].unlink(missing_ok=True)
+        return replace(built, artifact=str(path))
 
     def __contains__(self, artifact: str) -> bool:
         return Path(artifact) in self._known
+
+
+def _read_regular(path: Path) -> bytes:
+    """Content of an ordinary file, and no more than a binary may have: not through a link, not from a pipe."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise HarnessError(f"the compile worker's binary cannot be read: {error}") from None
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise HarnessError(f"the compile worker's binary is no ordinary file: {path}")
+        content = file.read(MAX_ARTIFACT_BYTES + 1)
+    if not 0 < len(content) <= MAX_ARTIFACT_BYTES:
+        raise HarnessError(f"the compile worker's binary has {status.st_size} bytes")
+    return content
 
 
 def shared_cache(fallback: Path) -> Path:

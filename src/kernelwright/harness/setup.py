@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 Role = Literal["prepare", "probe", "compile", "device"]
@@ -17,8 +18,8 @@ DEVICES: Final = "kernelwright.harness.worker.devices:DeviceMaker"
 class WorkerSetup:
     """Command line of a child. Paths are absolute.
 
-    ``scratch`` is the child's own folder, ``artifacts`` where compile workers leave binaries for the device
-    worker, ``cache`` what ``prepare`` has built: nobody else writes there. ``maker`` names the class that makes
+    ``scratch`` is the child's own folder, ``artifacts`` where the parent keeps binaries for the device worker,
+    ``cache`` what ``prepare`` has built: nobody else writes there. ``maker`` names the class that makes
     compiler and runner (``module:Class``).
     """
 
@@ -39,6 +40,16 @@ class WorkerSetup:
     def uses_gpu(self) -> bool:
         """Whether the child needs NVIDIA's device files."""
         return self.role == "device" and self.device.startswith("cuda")
+
+    @property
+    def writable(self) -> tuple[Path, ...]:
+        """Where the child may write."""
+        return (Path(self.scratch),)
+
+    @property
+    def visible(self) -> tuple[Path, ...]:
+        """What the child may read besides the system's folders."""
+        return tuple(map(Path, (*self.readable, self.artifacts, self.cache)))
 
     def to_json(self) -> str:
         """One line for the command line."""

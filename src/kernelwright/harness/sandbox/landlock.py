@@ -18,7 +18,7 @@ _OF_FILES: Final = (1 << 0) | (1 << 1) | (1 << 2) | (1 << 14) | (1 << 15)  # ...
 _RIGHTS: Final = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
 _RIGHTS_SINCE_5: Final = (1 << 16) - 1
 
-_SYSTEM: Final = (
+SYSTEM_FOLDERS: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt", "/etc/ld.so.cache", "/etc/ld.so.conf",
     "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/dev/urandom", "/dev/random", "/proc/cpuinfo",
     "/proc/meminfo", "/proc/devices", "/proc/modules", "/proc/driver/nvidia", "/proc/sys/vm", "/proc/stat",
@@ -26,6 +26,11 @@ _SYSTEM: Final = (
 )  # fmt: skip
 _PRIVATE: Final = ("/dev/null", "/dev/zero", "/dev/full")
 _GPU: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps")
+
+
+def gpu_files() -> tuple[Path, ...]:
+    """NVIDIA's device files."""
+    return (*map(Path, _GPU), *sorted(Path("/dev").glob("nvidia[0-9]*")))
 
 
 def landlock_version(libc: ctypes.CDLL) -> int:
@@ -45,10 +50,10 @@ def restrict_files(
     private = [*writable, *map(Path, _PRIVATE)]
     if gpu:
         # libcuda writes thread names under /proc/self: read-only there is CUDA_ERROR_OPERATING_SYSTEM.
-        private += [Path("/proc/self"), *map(Path, _GPU), *Path("/dev").glob("nvidia[0-9]*")]
+        private += [Path("/proc/self"), *gpu_files()]
     ruleset = _create(libc, version, rights)
     try:
-        for path in (*map(Path, _SYSTEM), *readable, Path("/proc/self")):
+        for path in (*map(Path, SYSTEM_FOLDERS), *readable, Path("/proc/self")):
             _allow(libc, ruleset, path, _EXECUTE_AND_READ, rights)
         for path in private:
             _allow(libc, ruleset, path, rights, rights)

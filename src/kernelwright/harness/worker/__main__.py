@@ -7,7 +7,6 @@ the parent sees; never silence. Until the child is confined only the standard li
 import ctypes
 import sys
 import traceback
-from pathlib import Path
 
 from kernelwright.harness.sandbox import Limits, SandboxReport, lock_down
 from kernelwright.harness.sandbox.privileges import die_with
@@ -31,11 +30,10 @@ def _confine(setup: WorkerSetup) -> SandboxReport:
     if setup.role == "prepare":  # builds our own sources only, into the user's cache
         die_with(ctypes.CDLL(None, use_errno=True), setup.parent, gpu=False)
         return SandboxReport()
-    writable = [setup.scratch] if setup.role != "compile" else [setup.scratch, setup.artifacts]
     return lock_down(
         parent=setup.parent,
-        writable=[Path(path) for path in writable],
-        readable=[Path(path) for path in (*setup.readable, setup.artifacts, setup.cache)],
+        writable=setup.writable,
+        readable=setup.visible,
         gpu=setup.uses_gpu,
         limits=Limits(data_bytes=setup.memory_bytes),
     )

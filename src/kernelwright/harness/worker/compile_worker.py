@@ -1,7 +1,6 @@
 """Compiles; needs no device."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 from kernelwright.core.errors import HarnessError
@@ -14,10 +13,9 @@ from kernelwright.harness.worker.devices import load_maker
 
 
 class CompileService:
-    """Builds candidates in its scratch; a finished binary appears in the artifacts folder at once and whole."""
+    """Builds candidates in its scratch, where the parent takes the binary from: it writes nowhere else."""
 
     def __init__(self, setup: WorkerSetup) -> None:
-        self._artifacts = Path(setup.artifacts)
         self._work = Path(setup.scratch) / "work"
         # What an earlier worker left when it was killed.
         shutil.rmtree(self._work, ignore_errors=True)
@@ -36,10 +34,4 @@ class CompileService:
             built = self._compiler.build(request.build, self._work)
         except MemoryError:
             return Reply(request.id, built=BuildResult(status=Status.COMPILE_FAILED, reason=OUT_OF_MEMORY))
-        return Reply(request.id, built=self._publish(built) if built.artifact else built)
-
-    def _publish(self, built: BuildResult) -> BuildResult:
-        """Move by rename: the device worker may be reading an equal binary of another candidate right now."""
-        source = Path(built.artifact)
-        source.chmod(0o644)
-        return replace(built, artifact=str(source.replace(self._artifacts / source.name)))
+        return Reply(request.id, built=built)
