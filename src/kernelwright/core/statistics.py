@@ -19,7 +19,7 @@ gives one log ratio d_r of the objective's cost over all cases. On these differe
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import exp, expm1, log, pi, sqrt
@@ -47,6 +47,8 @@ EVENT_STEP_MS: Final = 0.0005
 STEPS_MS: Final = {"events": EVENT_STEP_MS, "graph": EVENT_STEP_MS / 10, "clock": 1e-6}
 """Resolution of a sample by the method that took it."""
 _LEAST_MS: Final = 1e-9
+_COARSEST: Final = 2
+"""Timers coarser than their documentation were seen, by this factor."""
 _FINE: Final = 1e-4
 """Steps below this share of a time do not matter here."""
 
@@ -217,42 +219,56 @@ def _log_ratios(batch: Sequence[PairedSamples], objective: Objective) -> list[fl
 
 def _bias(batches: Sequence[Sequence[PairedSamples]], objective: Objective) -> float:
     """Bound of what the timer's steps add to the log ratio, both sides together."""
-    cases = {pairs.case: pairs for batch in batches for pairs in batch}
+    methods = {pairs.case: pairs.method for batch in batches for pairs in batch}
+    sides = [_samples(batches, side) for side in ("challenger_ms", "incumbent_ms")]
+    steps = {
+        case: _step([s for side in sides for s in side[case]], STEPS_MS.get(method, EVENT_STEP_MS))
+        for case, method in methods.items()
+    }
     total = 0.0
-    for side in ("challenger_ms", "incumbent_ms"):
-        times: dict[str, float] = {}
-        shifted: dict[str, float] = {}
-        for case, pairs in cases.items():
-            samples = [s for batch in batches for c in batch if c.case == case for s in getattr(c, side)]
-            times[case] = max(median(samples), _LEAST_MS)
-            bias = _rounding(samples, STEPS_MS.get(pairs.method, EVENT_STEP_MS))
-            shifted[case] = max(times[case] - bias, times[case] / 10)
-        total += log(objective.cost(times) / objective.cost(shifted))
+    for side in sides:
+        times = {case: max(median(samples), _LEAST_MS) for case, samples in side.items()}
+        least = {
+            case: max(time - _rounding(side[case], steps[case]), time / 10) for case, time in times.items()
+        }
+        total += log(objective.cost(times) / objective.cost(least))
     return total
 
 
-def _rounding(samples: Sequence[float], unseen: float) -> float:
-    """Bound in ms of a mean's error by the timer's steps; ``unseen`` is a step's size when all readings are equal.
+def _step(samples: Sequence[float], known: float) -> float:
+    """The timer's step in ms: the smallest distance of two readings; ``known`` when there is one reading only.
+
+    0 when readings lie closer than matters here.
+    """
+    readings = np.unique(samples)
+    if len(readings) == 1:
+        return known
+    gaps = np.diff(readings)
+    gaps = gaps[gaps > _FINE * readings[0]]
+    return min(float(gaps.min()), _COARSEST * known) if len(gaps) else 0.0
+
+
+def _rounding(samples: Sequence[float], step: float) -> float:
+    """Bound in ms of a mean's error by the timer's steps.
 
     Where the middle of the samples has one or two readings, the noise does not reach over a step.
     """
     cut = int(TRIM * len(samples))
     middle = np.sort(samples)[cut : len(samples) - cut]
-    readings = np.unique(middle)
-    if len(readings) == 1:
-        return unseen / 2
-    gaps = np.diff(readings)
-    steps = gaps[gaps > _FINE * readings[0]]
-    if not len(steps):
-        return 0.0
-    step = float(steps.min())
-    return step / 2 * (1.0 if len(readings) == 2 else exp(-2 * (pi * float(middle.std()) / step) ** 2))
+    if not step or len(np.unique(middle)) <= 2:
+        return step / 2
+    return step / 2 * exp(-2 * (pi * float(middle.std()) / step) ** 2)
 
 
-def medians(batches: Sequence[Iterable[PairedSamples]], side: str) -> Mapping[str, float]:
-    """Median in ms by case of one side (``challenger_ms`` or ``incumbent_ms``) over all batches."""
+def _samples(batches: Sequence[Iterable[PairedSamples]], side: str) -> dict[str, list[float]]:
+    """Samples in ms of one side by case, over all batches."""
     samples: dict[str, list[float]] = {}
     for batch in batches:
         for pairs in batch:
             samples.setdefault(pairs.case, []).extend(getattr(pairs, side))
-    return {case: median(values) for case, values in samples.items()}
+    return samples
+
+
+def medians(batches: Sequence[Iterable[PairedSamples]], side: str) -> dict[str, float]:
+    """Median in ms by case of one side (``challenger_ms`` or ``incumbent_ms``) over all batches."""
+    return {case: median(values) for case, values in _samples(batches, side).items()}
