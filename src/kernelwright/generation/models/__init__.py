@@ -1,0 +1,1 @@
+"""Ways to reach a language model, one Protocol."""

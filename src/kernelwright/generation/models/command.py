@@ -1,0 +1,103 @@
+"""A model behind a command of the user's: prompt on stdin, reply on stdout."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+import time
+
+from kernelwright.core.errors import UserError
+from kernelwright.generation.model import ModelError, ModelReply, ModelRequest
+from kernelwright.generation.reply import MAX_REPLY_BYTES
+
+_ERROR_TEXT = 300
+
+
+class Command:
+    """Implements :class:`~kernelwright.generation.model.Model` for any program, such as a coding agent.
+
+    Runs as the user who starts it, with the user's environment: it is the user's own program. No shell is used.
+    Raises UserError when the command line cannot be read.
+    """
+
+    def __init__(self, line: str) -> None:
+        self.name = f"command:{line}"
+        try:
+            self._arguments = shlex.split(line)
+        except ValueError as error:
+            raise UserError(f"--model command:{line}: {error}") from None
+        if not self._arguments:
+            raise UserError("--model command: needs a command, as in --model 'command:my-agent --quiet'")
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Run it once. Raises ModelError: cannot be started, exit code, no answer in time, too long."""
+        started = time.monotonic()
+        text = f"{request.instructions.rstrip()}\n\n{request.prompt.rstrip()}\n"
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._arguments,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ModelError(f"{self.name}: cannot be started: {error.strerror}") from None
+        try:
+            async with asyncio.timeout(request.timeout_s):
+                out, errors = await _exchange(process, text.encode(errors="replace"))
+        except TimeoutError:
+            raise ModelError(f"{self.name}: no reply within {request.timeout_s:g} s") from None
+        finally:
+            await _end(process)
+        if len(out) > MAX_REPLY_BYTES:
+            raise ModelError(f"{self.name}: the reply is larger than {MAX_REPLY_BYTES >> 10} KiB")
+        if process.returncode:
+            said = " ".join(errors.decode(errors="replace").split())[-_ERROR_TEXT:]
+            raise ModelError(f"{self.name}: exit code {process.returncode}: {said or 'nothing on stderr'}")
+        return ModelReply(out.decode(errors="replace"), seconds=time.monotonic() - started)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+async def _exchange(process: asyncio.subprocess.Process, text: bytes) -> tuple[bytes, bytes]:
+    """Give the prompt while reading: a program may answer before it has read all."""
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+
+    async def give(stream: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            stream.write(text)
+            await stream.drain()
+        stream.close()
+
+    _, out, errors = await asyncio.gather(
+        give(process.stdin), _bounded(process.stdout, process), _bounded(process.stderr, process)
+    )
+    await process.wait()
+    return out, errors
+
+
+async def _bounded(stream: asyncio.StreamReader, process: asyncio.subprocess.Process) -> bytes:
+    """At most one byte more than a reply may have; who writes more is ended."""
+    found = b""
+    while piece := await stream.read(1 << 16):
+        found += piece
+        if len(found) > MAX_REPLY_BYTES:
+            _kill(process)
+            return found
+    return found
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """The whole session ends: the program may have started others."""
+    _kill(process)
+    await process.wait()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,179 @@
+"""Every way to a model keeps one contract; what is special to a way stands below."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernelwright.core.errors import UserError
+from kernelwright.generation.model import Model, ModelError, ModelRequest, Usage
+from kernelwright.generation.models.command import Command
+from kernelwright.generation.models.mailbox import Mailbox
+from kernelwright.generation.models.recorded import Recorded, reply_line
+from kernelwright.generation.reply import MAX_REPLY_BYTES
+
+PYTHON = f"'{sys.executable}' -c"
+
+
+def request(number: int = 1, timeout_s: float = 20.0) -> ModelRequest:
+    """A request with a text that has to arrive whole."""
+    return ModelRequest(f"{number:04d}", "Be brief.", f"Prompt {number} äöü", timeout_s)
+
+
+def mailbox(folder: Path, answer: str) -> Model:
+    """A mailbox whose replies lie there already."""
+    for number in (1, 2):
+        (folder / f"{number:04d}.reply.md").write_text(answer)
+    return Mailbox(folder, poll_s=0.01)
+
+
+def command(folder: Path, answer: str) -> Model:
+    """A program that says the answer whatever it is asked."""
+    file = folder / "answer.txt"
+    file.write_text(answer)
+    return Command(f"cat '{file}'")
+
+
+def recorded(folder: Path, answer: str) -> Model:
+    """Two replies without ids."""
+    file = folder / "replies.jsonl"
+    file.write_text(json.dumps({"text": answer}) + "\n" + json.dumps({"text": answer}) + "\n")
+    return Recorded(file)
+
+
+WAYS = [mailbox, command, recorded]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: str(way.__name__))
+class TestConformance:
+    """What every Model does."""
+
+    async def test_replies_come_as_they_were_written(
+        self, tmp_path: Path, way: Callable[[Path, str], Model]
+    ) -> None:
+        model = way(tmp_path, "first line\n```\ncöde\n```\n")
+        one, two = await asyncio.gather(model.ask(request(1)), model.ask(request(2)))
+        assert one.text == two.text == "first line\n```\ncöde\n```\n"
+        assert one.seconds >= 0
+        await model.close()
+
+    async def test_it_has_a_name_for_people(self, tmp_path: Path, way: Callable[[Path, str], Model]) -> None:
+        kind, _, rest = way(tmp_path, "").name.partition(":")
+        assert kind == way.__name__
+        assert rest
+
+
+class TestMailbox:
+    """Files on both sides."""
+
+    async def test_a_request_is_readable_and_the_reply_may_come_later(self, tmp_path: Path) -> None:
+        model = Mailbox(tmp_path / "box", poll_s=0.01)
+        waiting = asyncio.create_task(model.ask(request()))
+        page = tmp_path / "box" / "0001.request.md"
+        while not page.exists():
+            await asyncio.sleep(0.01)
+        assert page.read_text() == "Be brief.\n\nPrompt 1 äöü\n"
+        data = json.loads((tmp_path / "box" / "0001.request.json").read_text())
+        assert data["prompt"] == "Prompt 1 äöü"
+        reply = {"text": "hello", "input_tokens": 3, "output_tokens": True, "cost_usd": 0.5}
+        (tmp_path / "box" / "x").write_text(json.dumps(reply))
+        (tmp_path / "box" / "x").rename(tmp_path / "box" / "0001.reply.json")
+        found = await waiting
+        assert found.text == "hello"
+        assert found.usage == Usage(3, None, 0.5)
+
+    async def test_an_answered_request_is_not_asked_again(self, tmp_path: Path) -> None:
+        (tmp_path / "0001.reply.md").write_text("old")
+        assert (await Mailbox(tmp_path).ask(request())).text == "old"
+        assert not (tmp_path / "0001.request.md").exists()
+
+    async def test_no_reply_in_time(self, tmp_path: Path) -> None:
+        with pytest.raises(ModelError, match=r"no reply to 0001 within 0\.05 s"):
+            await Mailbox(tmp_path, poll_s=0.01).ask(request(timeout_s=0.05))
+
+    @pytest.mark.parametrize("text", ["{", "[]", '{"text": 3}', "[" * 100_000])
+    async def test_json_that_is_no_reply(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "0001.reply.json").write_text(text)
+        with pytest.raises(ModelError, match="reply"):
+            await Mailbox(tmp_path).ask(request())
+
+    def test_a_folder_that_cannot_be(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(UserError, match="mailbox"):
+            Mailbox(tmp_path / "file")
+
+
+class TestCommand:
+    """Programs that misbehave."""
+
+    async def test_the_prompt_arrives_on_stdin(self) -> None:
+        reply = await Command(f"{PYTHON} 'import sys; print(sys.stdin.read().upper())'").ask(request())
+        assert reply.text == "BE BRIEF.\n\nPROMPT 1 ÄÖÜ\n\n"
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            ("/nowhere/agent", "cannot be started"),
+            (f"{PYTHON} 'import sys; sys.exit(\"no key\")'", "exit code 1: no key"),
+            (f"{PYTHON} 'while True: print(\"x\" * 9999)'", "larger than"),
+        ],
+    )
+    async def test_failures_name_the_cause(self, line: str, message: str) -> None:
+        with pytest.raises(ModelError, match=message):
+            await Command(line).ask(request())
+
+    async def test_a_program_that_hangs_is_ended_with_its_children(self, tmp_path: Path) -> None:
+        marker = tmp_path / "alive"
+        child = f"import time, pathlib; time.sleep(1.5); pathlib.Path('{marker}').touch()"
+        line = f'{PYTHON} "import subprocess, sys; subprocess.run([sys.executable, \'-c\', \\"{child}\\"])"'
+        with pytest.raises(ModelError, match=r"no reply within 0\.3 s"):
+            await Command(line).ask(request(timeout_s=0.3))
+        deadline = time.monotonic() + 2.0
+        while time.monotonic() < deadline:
+            assert not marker.exists()
+            await asyncio.sleep(0.1)
+
+    @pytest.mark.parametrize("line", ["", "  ", "'open"])
+    def test_a_line_that_is_no_command(self, line: str) -> None:
+        with pytest.raises(UserError, match="command"):
+            Command(line)
+
+
+class TestRecorded:
+    """Replies from a file."""
+
+    async def test_ids_first_then_order_then_the_end(self, tmp_path: Path) -> None:
+        file = tmp_path / "r.jsonl"
+        model = Mailbox(tmp_path / "box")
+        (tmp_path / "box" / "0002.reply.json").write_text('{"text": "two", "output_tokens": 7}')
+        two = await model.ask(request(2))
+        file.write_text(reply_line("0002", two) + '{"text": "any"}\n\n')
+        replies = Recorded(file)
+        assert (await replies.ask(request(2))).usage.output_tokens == 7
+        assert (await replies.ask(request(9))).text == "any"
+        with pytest.raises(ModelError, match="no reply is left"):
+            await replies.ask(request(3))
+
+    @pytest.mark.parametrize(
+        ("text", "message"), [('{"text": "a"}\n{', ":2: not valid"), ('{"id": "a"}', "text")]
+    )
+    def test_bad_files(self, tmp_path: Path, text: str, message: str) -> None:
+        file = tmp_path / "r.jsonl"
+        file.write_text(text)
+        with pytest.raises(UserError, match=message):
+            Recorded(file)
+        with pytest.raises(UserError, match="No such file"):
+            Recorded(tmp_path / "none")
+        file.write_bytes(b"\xff\xfe")
+        with pytest.raises(UserError, match="no text"):
+            Recorded(file)
+
+
+def test_a_reply_file_is_never_read_beyond_its_limit(tmp_path: Path) -> None:
+    (tmp_path / "0001.reply.md").write_text("x" * (MAX_REPLY_BYTES + 100))
+    reply = asyncio.run(Mailbox(tmp_path).ask(request()))
+    assert len(reply.text) == MAX_REPLY_BYTES + 1

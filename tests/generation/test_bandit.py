@@ -1,0 +1,27 @@
+"""The bandit over models."""
+
+from kernelwright.generation.bandit import Bandit
+
+
+def test_everyone_is_asked_once_and_then_the_one_that_pays() -> None:
+    bandit = Bandit(("a", "b", "c"))
+    asked = []
+    for _ in range(60):
+        name = bandit.choose()
+        asked.append(name)
+        bandit.paid(name, gain=0.2 if name == "b" else 0.0, cost_usd=0.01, seconds=5.0)
+    assert asked[:3] == ["a", "b", "c"]
+    assert asked.count("b") > 40
+    assert asked.count("a") >= 2
+
+
+def test_equal_gain_for_less_money_pays_more() -> None:
+    bandit = Bandit(("dear", "cheap"))
+    for _ in range(60):
+        name = bandit.choose()
+        bandit.paid(name, gain=0.1, cost_usd=1.0 if name == "dear" else 0.02, seconds=5.0)
+    assert bandit.records["cheap"].requests > bandit.records["dear"].requests
+
+
+def test_a_choice_can_be_narrowed() -> None:
+    assert Bandit(("a", "b")).choose(frozenset({"b"})) == "b"
