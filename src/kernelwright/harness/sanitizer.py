@@ -1,0 +1,274 @@
+"""NVIDIA's compute-sanitizer on one candidate, for those that may lead.
+
+Its tools instrument the binary: memcheck sees accesses outside any allocation, racecheck hazards in shared memory
+(``cp.async`` from compute capability 8.0; bulk copies of TMA and remote shared memory of clusters depend on the
+tool's version), initcheck reads of global memory that nobody wrote, synccheck barriers that not all threads reach.
+
+The watched process (:mod:`kernelwright.harness.worker.sanitized`) confines itself. The tool injects a library
+into it and talks to it, which a full sandbox may forbid: then layers are left out in the order of
+:data:`CONFINEMENTS`, and the result names what did not hold. What cannot be had is ``not_run``, never a pass.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from kernelwright.core.launch import ResolvedPlan
+from kernelwright.core.outcome import Status
+from kernelwright.devices.base import RunResult
+from kernelwright.harness.processes import import_roots, kill_tree, scrubbed_environment
+from kernelwright.harness.protocol import SanitizerResult
+from kernelwright.harness.sandbox.bubblewrap import View, confined_command
+from kernelwright.harness.sanitizer_job import PROGRESS_FILE, Progress, SanitizerJob, read_progress, write_job
+from kernelwright.harness.sanitizer_log import SanitizerLog, read_log
+from kernelwright.harness.setup import WorkerSetup
+
+TOOLS: Final = ("memcheck", "racecheck", "initcheck", "synccheck")
+LIMIT_S: Final = 20.0
+"""Seconds for one tool, start of the process included; racecheck can be 100 times slower than the kernel."""
+CONNECT_S: Final = 10
+"""Seconds that the tool waits for the process to speak to it."""
+FOUND_CODE: Final = 9
+CHECKED_MODE: Final = "checked mode"
+_INSTALL: Final = "install the CUDA toolkit and put its bin folder into PATH"
+_LOG_FILE: Final = "report.log"
+_LOG_BYTES: Final = 1 << 20
+_TAIL_BYTES: Final = 4096
+_MODULE: Final = "kernelwright.harness.worker.sanitized"
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """``walls``: bubblewrap around tool and process, where it is installed; ``without``: layers left out inside."""
+
+    walls: bool = True
+    without: tuple[str, ...] = ()
+
+
+CONFINEMENTS: Final = (
+    Confinement(),
+    Confinement(without=("seccomp",)),
+    Confinement(walls=False, without=("seccomp",)),
+    Confinement(without=("seccomp", "landlock")),
+)
+"""Tried in order until the tool can work; behind the last one it is refused."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One tool's run. ``code`` is ``None`` when it was ended after its limit."""
+
+    tool: str
+    code: int | None
+    log: SanitizerLog
+    progress: Progress
+    printed: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """``found``: a bug of the candidate; ``blocked``: the tool could not start; neither with a reason: it failed."""
+
+    reason: str = ""
+    found: bool = False
+    blocked: bool = False
+
+
+class Sanitizer:
+    """Runs the tools with one setup; keeps in mind which confinement worked. The caller holds the device.
+
+    ``setup`` is a device worker's, with a scratch folder of its own. ``executable`` is looked for when not given.
+    """
+
+    def __init__(
+        self,
+        setup: WorkerSetup,
+        *,
+        executable: str | None = None,
+        tools: Sequence[str] = TOOLS,
+        limit_s: float = LIMIT_S,
+        confinements: Sequence[Confinement] = CONFINEMENTS,
+    ) -> None:
+        self._setup = setup
+        self._executable = executable or find_sanitizer()
+        self._tools = tuple(tools)
+        self._limit_s = limit_s
+        self._confinements = tuple(confinements)
+        self._level = 0
+
+    async def run(self, artifact: str, case: str, plan: ResolvedPlan) -> SanitizerResult:
+        """All tools one after the other on one case, up to the first finding."""
+        start = monotonic()
+        if self._executable is None:
+            return SanitizerResult(Status.NOT_RUN, f"compute-sanitizer is not found: {_INSTALL}")
+        write_job(Path(self._setup.scratch), SanitizerJob(artifact, case, plan))
+        clean: list[str] = []
+        failures: list[str] = []
+        notes: dict[str, None] = {}
+        for tool in self._tools:
+            run, verdict = await self._try(tool)
+            notes.update(dict.fromkeys(run.notes))
+            if verdict.found:
+                return SanitizerResult(
+                    Status.WRONG, f"{tool}: {verdict.reason}", tuple(clean), monotonic() - start, tuple(notes)
+                )
+            if not verdict.reason:
+                clean.append(tool)
+                continue
+            failures.append(f"{tool}: {verdict.reason}")
+            if verdict.blocked:
+                break
+        status = Status.NOT_RUN if failures else Status.MEASURED
+        return SanitizerResult(status, "; ".join(failures), tuple(clean), monotonic() - start, tuple(notes))
+
+    async def _try(self, tool: str) -> tuple[_Run, _Verdict]:
+        """One tool, behind as much of the sandbox as it can live with."""
+        while True:
+            run = await self._watch(tool, self._confinements[self._level])
+            verdict = _judge(run, self._limit_s)
+            if not verdict.blocked or self._level + 1 == len(self._confinements):
+                return run, verdict
+            self._level += 1
+
+    async def _watch(self, tool: str, confinement: Confinement) -> _Run:
+        folder = Path(self._setup.scratch)
+        for name in (_LOG_FILE, PROGRESS_FILE):
+            (folder / name).unlink(missing_ok=True)
+        command, walls = self._enclosed(self._command(tool, confinement), confinement)
+        code, printed = await _finished(command, self._environment(), folder, self._limit_s)
+        progress = read_progress(folder)
+        log = read_log(_head(folder / _LOG_FILE), progress.buffers)
+        missing = (*(() if walls else ("bubblewrap",)), *progress.missing)
+        notes = [f"{tool}: {warning}" for warning in log.warnings]
+        if missing:
+            notes.append(f"sandbox without: {', '.join(missing)}")
+        return _Run(tool, code, log, progress, printed, tuple(notes))
+
+    def _command(self, tool: str, confinement: Confinement) -> list[str]:
+        assert self._executable is not None
+        return [
+            self._executable,
+            *("--tool", tool, "--error-exitcode", f"{FOUND_CODE}", "--print-limit", "3"),
+            # The launcher asks the driver about limits that it may refuse: no fault of a candidate.
+            *("--report-api-errors", "no", "--show-backtrace", "no"),
+            *("--launch-timeout", f"{CONNECT_S}", "--log-file", f"{self._setup.scratch}/{_LOG_FILE}"),
+            *(sys.executable, "-P", "-m", _MODULE, self._tool_readable().to_json()),
+            ",".join(confinement.without),
+        ]
+
+    def _tool_readable(self) -> WorkerSetup:
+        """The injected library lies beside the tool."""
+        home = str(Path(self._executable or "/").resolve().parent.parent)
+        return replace(self._setup, readable=tuple(dict.fromkeys((*self._setup.readable, home))))
+
+    def _enclosed(self, command: list[str], confinement: Confinement) -> tuple[Sequence[str], bool]:
+        if not confinement.walls:
+            return command, False
+        setup = self._tool_readable()
+        readable = (*setup.readable, setup.artifacts, setup.cache)
+        view = View(writable=(Path(setup.scratch),), readable=tuple(map(Path, readable)), gpu=True)
+        enclosed = confined_command(command, view, Path(setup.scratch))
+        return enclosed.command, enclosed.layer.holds
+
+    def _environment(self) -> dict[str, str]:
+        return scrubbed_environment(self._setup.scratch, import_roots(self._setup.maker), os.environ)
+
+
+def find_sanitizer() -> str | None:
+    """Path of compute-sanitizer, from PATH, CUDA_HOME, CUDA_PATH or the toolkit's usual folder."""
+    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    folders = [f"{home}/bin" for home in (*homes, "/usr/local/cuda") if home]
+    return shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=":".join(folders))
+
+
+def checked_mode_result(result: RunResult, seconds: float) -> SanitizerResult:
+    """The cpu device's counterpart: its checked mode watches bounds, races, barriers and unwritten memory itself."""
+    if result.status is Status.MEASURED:
+        return SanitizerResult(Status.MEASURED, tools=(CHECKED_MODE,), seconds=seconds)
+    slow = {Status.NOT_RUN, Status.TIMED_OUT}  # the checked mode is slow by itself
+    status = Status.NOT_RUN if result.status in slow else Status.WRONG
+    return SanitizerResult(status, f"{CHECKED_MODE}: {result.reason}", seconds=seconds)
+
+
+def _judge(run: _Run, limit_s: float) -> _Verdict:
+    """A pass needs all of it: the plan performed, a summary without errors, exit code 0."""
+    if run.log.findings:
+        return _Verdict(run.log.findings[0], found=True)
+    stage = run.progress.stage
+    started = stage in {"loaded", "performed"}
+    if run.code is None:
+        return _Verdict(f"did not end within {limit_s:g} s", blocked=not started)
+    told = run.progress.error or run.log.fault or run.printed or f"exit code {run.code}"
+    if not started:
+        return _Verdict(f"the tool could not start the process: {told}", blocked=True)
+    if stage != "performed":
+        return _Verdict(f"the plan could not be performed: {told}")
+    return _judge_summary(run, told)
+
+
+def _judge_summary(run: _Run, told: str) -> _Verdict:
+    log = run.log
+    if log.errors is None:
+        return _Verdict(f"the tool gave no summary: {told}", blocked=True)
+    if log.errors and log.api_errors >= log.errors:
+        return _Verdict("the tool reported calls of the launcher only")
+    if log.errors or run.code == FOUND_CODE:
+        return _Verdict(f"{log.errors} errors that its report does not explain", found=True)
+    return _Verdict(told if run.code else "")
+
+
+async def _finished(
+    command: Sequence[str], environment: dict[str, str], folder: Path, limit_s: float
+) -> tuple[int | None, str]:
+    """Exit code (``None`` after the limit) and the last line printed; whatever is left of it is killed."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=environment,
+        cwd=folder,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    reading = asyncio.create_task(_tail(process.stdout))
+    code: int | None = None
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                code = await process.wait()
+    finally:
+        if process.returncode is None:
+            kill_tree(process.pid)
+            await process.wait()
+        await asyncio.wait({reading}, timeout=1.0)
+        reading.cancel()
+    kept = reading.result() if reading.done() and not reading.cancelled() else b""
+    lines = [line.strip() for line in kept.decode(errors="replace").splitlines() if line.strip()]
+    return code, (lines[-1] if lines else "")[:300]
+
+
+async def _tail(stream: asyncio.StreamReader) -> bytes:
+    """The end of what is printed, however much it is."""
+    kept = bytearray()
+    while chunk := await stream.read(1 << 16):
+        kept += chunk
+        del kept[:-_TAIL_BYTES]
+    return bytes(kept)
+
+
+def _head(path: Path) -> str:
+    """The beginning of the report; empty when there is none."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_LOG_BYTES).decode(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,71 @@
+"""What the harness and the process that compute-sanitizer watches leave for each other, as files in its scratch."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from kernelwright.core.launch import ResolvedPlan
+
+JOB_FILE: Final = "job.json"
+PROGRESS_FILE: Final = "progress.json"
+MAX_PROGRESS_BYTES: Final = 64 << 10
+
+Stage = Literal["none", "confined", "loaded", "performed"]
+
+
+@dataclass(frozen=True)
+class SanitizerJob:
+    """One candidate's binary and its plan on one case."""
+
+    artifact: str
+    case: str
+    plan: ResolvedPlan
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the watched process came.
+
+    ``confined``: behind its sandbox (without the layers ``missing``); ``loaded``: the device has the binary and the
+    data, kernels come next; ``performed``: every kernel has ended. ``buffers`` are addresses by name.
+    """
+
+    stage: Stage = "none"
+    missing: tuple[str, ...] = ()
+    buffers: dict[str, int] = field(default_factory=dict)
+    error: str = ""
+
+
+_JOB: Final = TypeAdapter(SanitizerJob)
+_PROGRESS: Final = TypeAdapter(Progress)
+
+
+def write_job(folder: Path, job: SanitizerJob) -> Path:
+    """Leave the job for the watched process."""
+    path = folder / JOB_FILE
+    path.write_text(json.dumps(asdict(job)))
+    return path
+
+
+def read_job(folder: Path) -> SanitizerJob:
+    """The job that the harness left."""
+    job: SanitizerJob = _JOB.validate_json((folder / JOB_FILE).read_bytes())
+    return job
+
+
+def write_progress(folder: Path, progress: Progress) -> None:
+    """Tell the harness how far it has come."""
+    (folder / PROGRESS_FILE).write_text(json.dumps(asdict(progress)))
+
+
+def read_progress(folder: Path) -> Progress:
+    """What was told last; it comes from beside a candidate, so anything odd counts as nothing."""
+    try:
+        with (folder / PROGRESS_FILE).open("rb") as file:
+            progress: Progress = _PROGRESS.validate_json(file.read(MAX_PROGRESS_BYTES))
+    except (OSError, ValidationError):
+        return Progress()
+    return progress
