@@ -1,13 +1,21 @@
 """Comparing an output with the right values, and saying what is wrong in one line. Host arrays only."""
 
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, isnan, nan
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelwright.devices.base import Array, Tolerance
 
+# Bits of a value, a quiet NaN, a huge finite number; the low 6 bits are free for the run.
+_POISONED_FLOATS: Final = {
+    "float64": (64, 0x7FF8_0000_0000_0000, 0x7FE0_0000_0000_0000),
+    "float32": (32, 0x7FC0_0000, 0x7F00_0000),
+    "float16": (16, 0x7E00, 0x7B80),
+    "bfloat16": (16, 0x7FC0, 0x7F00),
+}
 _CHUNK = 1 << 20  # elements compared at once: bounds the float64 temporaries
 Mask = npt.NDArray[np.bool_]
 
@@ -16,7 +24,8 @@ Mask = npt.NDArray[np.bool_]
 class Comparison:
     """Result for one output. ``wrong`` counts values out of tolerance; ``first`` is the index of the first.
 
-    ``max_error`` is the largest absolute error over values that are finite on both sides.
+    ``max_error`` is the largest absolute error over values that are finite on both sides, ``worst`` the largest
+    in multiples of the tolerance.
     """
 
     total: int
@@ -26,6 +35,7 @@ class Comparison:
     first: tuple[int, ...] = ()
     got: float = nan
     expected: float = nan
+    worst: float = 0.0
 
     def message(self, output: str) -> str:
         """What is wrong, for a model to act on; empty when nothing is."""
@@ -68,16 +78,23 @@ def to_float64(array: Array, dtype: str) -> npt.NDArray[np.float64]:
     return array.astype(np.float64)
 
 
+POISONS: Final = 3
+"""Kinds of patterns that :func:`poison` gives: NaN, very large, very negative."""
+
+
 def poison(dtype: str, run: int) -> int:
-    """An 8-byte pattern that fills an output before run number ``run``: NaN for floats, different every run."""
-    payload = run % 61 + 1
-    patterns = {
-        "float64": 0x7FF8_0000_0000_0000 | payload,
-        "float32": (0x7FC0_0000 | payload) * 0x1_0000_0001,
-        "float16": (0x7E00 | payload) * 0x1_0001_0001_0001,
-        "bfloat16": (0x7FC0 | payload) * 0x1_0001_0001_0001,
-    }
-    return patterns.get(dtype, (0xA5 ^ payload) * 0x0101_0101_0101_0101)
+    """An 8-byte pattern that fills an output before run number ``run``, different every run.
+
+    Floats get NaN, a huge and a hugely negative number in turn: a maximum ignores NaN and a minimum a huge
+    number, so one kind alone would let them use what nobody wrote. Any two of three runs that stand as far apart
+    as there are input sets (up to four sets) get different kinds.
+    """
+    payload, kind = run % 61 + 1, (run + run // POISONS) % POISONS
+    if dtype not in _POISONED_FLOATS:
+        return (0xA5 ^ payload) * 0x0101_0101_0101_0101
+    bits, nan, huge = _POISONED_FLOATS[dtype]
+    value = (nan, huge, huge | 1 << (bits - 1))[kind] | payload
+    return value * (((1 << 64) - 1) // ((1 << bits) - 1))
 
 
 def compare(
@@ -96,11 +113,14 @@ def compare(
     if poison_pattern is not None:
         marker = np.array([poison_pattern], np.uint64).view(f"u{got.dtype.itemsize}")[0]
     wrong = unwritten = 0
-    worst, first = 0.0, -1
+    largest = worst = 0.0
+    first = -1
     for at in range(0, flat_got.size, _CHUNK):
         raw = flat_got[at : at + _CHUNK]
-        bad, error = _wrong_values(to_float64(raw, dtype), flat_expected[at : at + _CHUNK], tolerance)
-        worst = max(worst, error)
+        bad, error, multiple = _wrong_values(
+            to_float64(raw, dtype), flat_expected[at : at + _CHUNK], tolerance
+        )
+        largest, worst = max(largest, error), max(worst, multiple)
         count = int(np.count_nonzero(bad))
         if count and first < 0:
             first = at + int(np.argmax(bad))
@@ -108,21 +128,29 @@ def compare(
             unwritten += int(np.count_nonzero(bad & (raw.view(marker.dtype) == marker)))
         wrong += count
     if wrong == 0:
-        return Comparison(flat_got.size, 0, 0, worst)
+        return Comparison(flat_got.size, 0, 0, largest, worst=worst)
     index = tuple(int(i) for i in np.unravel_index(first, got.shape)) if got.shape else ()
     value = float(to_float64(flat_got[first : first + 1], dtype)[0])
-    return Comparison(flat_got.size, wrong, unwritten, worst, index, value, float(flat_expected[first]))
+    expected_value = float(flat_expected[first])
+    return Comparison(flat_got.size, wrong, unwritten, largest, index, value, expected_value, worst)
 
 
-def _wrong_values(got: Array, expected: Array, tolerance: Tolerance) -> tuple[Mask, float]:
+def _wrong_values(got: Array, expected: Array, tolerance: Tolerance) -> tuple[Mask, float, float]:
+    """Which values are wrong; the largest error, absolute and in multiples of what is allowed."""
     expected = expected.astype(np.float64, copy=False)
     finite, should = np.isfinite(got), np.isfinite(expected)
     both = finite & should
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         error = np.abs(got - expected)
-        bad = (finite != should) | (both & (error > tolerance.atol + tolerance.rtol * np.abs(expected)))
-    largest = float(np.max(error, where=both, initial=0.0))
-    return bad, largest if largest == largest else inf  # noqa: PLR0124 - NaN after an overflow
+        allowed = tolerance.atol + tolerance.rtol * np.abs(expected)
+        bad = (finite != should) | (both & (error > allowed))
+        multiples = np.where(error > 0, error / allowed, 0.0)
+    largest, worst = (float(np.max(x, where=both, initial=0.0)) for x in (error, multiples))
+    return bad, _number(largest), _number(worst)
+
+
+def _number(value: float) -> float:
+    return inf if isnan(value) else value  # NaN after an overflow
 
 
 def root_mean_square(expected: Array) -> float:
