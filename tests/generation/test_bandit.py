@@ -9,7 +9,8 @@ def test_everyone_is_asked_once_and_then_the_one_that_pays() -> None:
     for _ in range(60):
         name = bandit.choose()
         asked.append(name)
-        bandit.paid(name, gain=0.2 if name == "b" else 0.0, cost_usd=0.01, seconds=5.0)
+        bandit.spent(name, 0.01, 5.0)
+        bandit.earned(name, 0.2 if name == "b" else 0.0)
     assert asked[:3] == ["a", "b", "c"]
     assert asked.count("b") > 40
     assert asked.count("a") >= 2
@@ -19,7 +20,8 @@ def test_equal_gain_for_less_money_pays_more() -> None:
     bandit = Bandit(("dear", "cheap"))
     for _ in range(60):
         name = bandit.choose()
-        bandit.paid(name, gain=0.1, cost_usd=1.0 if name == "dear" else 0.02, seconds=5.0)
+        bandit.spent(name, 1.0 if name == "dear" else 0.02, 5.0)
+        bandit.earned(name, 0.1)
     assert bandit.records["cheap"].requests > bandit.records["dear"].requests
 
 

@@ -47,13 +47,16 @@ class Bandit:
         candidates = [name for name in self.names if among is None or name in among]
         return max(candidates, key=self._bound)
 
-    def paid(self, name: str, gain: float, cost_usd: float, seconds: float) -> None:
-        """Note what a request of a model has led to; ``gain`` is log(before / after), 0 or more."""
+    def spent(self, name: str, cost_usd: float, seconds: float) -> None:
+        """Note what a request has cost."""
         record = self.records[name]
         record.requests += 1
-        record.gain += max(0.0, gain)
         record.cost_usd += cost_usd
         record.seconds += seconds
+
+    def earned(self, name: str, gain: float) -> None:
+        """Note what a proposal of a model has led to, once verified: log(before / after)."""
+        self.records[name].gain += max(0.0, gain)
 
     def _bound(self, name: str) -> float:
         record = self.records[name]

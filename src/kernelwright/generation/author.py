@@ -1,0 +1,239 @@
+"""From a model's reply to templates that are worth tuning: parse, refuse twins, try, repair a few times.
+
+The author knows neither device nor memory. It is told how to try a proposal (``trial``: its first configuration
+goes through the harness) and learns what came of it; the reason goes back to the model at most ``repairs`` times,
+then the proposal is dropped. Nothing that a model says decides whether a candidate passes, fails or ranks.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from kernelwright.core.candidate import Template, parse_template
+from kernelwright.core.errors import PlanError
+from kernelwright.core.outcome import Outcome, Status
+from kernelwright.generation.bandit import Bandit
+from kernelwright.generation.base import Proposal
+from kernelwright.generation.ledger import Asked, Ledger, Purpose
+from kernelwright.generation.model import Model, ModelError, ModelReply, ModelRequest
+from kernelwright.generation.reply import Proposed, ReplyFault, apply_edits, parse_reply
+
+REPAIRS: Final = 3
+MOST_WAIT_S: Final = 300.0
+FAILURES_TO_REST: Final = 3
+"""A model that failed so often in a row is asked only when no other is left."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Texts of a request."""
+
+    instructions: str
+    prompt: str
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A draft to be repaired: its code as far as there is any, what is wrong, which attempt this is."""
+
+    code: str
+    reason: str
+    attempt: int
+    attempts: int
+    direction: str = ""
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Where a model wants numbers searched: allowed values by tunable of a known template."""
+
+    template: str
+    values: Mapping[str, tuple[int, ...]]
+    rationale: str
+
+
+@dataclass
+class Round:
+    """What came of one request for structure."""
+
+    model: str = ""
+    request: str = ""
+    templates: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    focus: list[Focus] = field(default_factory=list)
+    stops: int = 0
+    repairs: int = 0
+    failed: str = ""
+
+
+class Desk(Protocol):
+    """What the author needs of the campaign."""
+
+    def structure_prompt(self, wanted: int) -> Prompt:
+        """Ask for ``wanted`` proposals of structure."""
+        ...
+
+    def repair_prompt(self, broken: Broken) -> Prompt:
+        """Ask to mend a draft."""
+        ...
+
+    def source_of(self, template: str) -> str | None:
+        """Text of a known template by its id or an unambiguous start of it."""
+        ...
+
+    def twin_of(self, template: Template) -> str | None:
+        """Name of a known template that is the same but for names, comments and layout."""
+        ...
+
+    def is_paused(self, direction: str) -> bool:
+        """Whether a direction waits after repeated failures."""
+        ...
+
+    async def trial(self, proposal: Proposal) -> Outcome | None:
+        """Evaluate a proposal's first configuration; ``None`` when the campaign ends before."""
+        ...
+
+
+@dataclass
+class Author:
+    """Asks models for structure. ``next_id`` numbers requests through the whole campaign."""
+
+    models: Mapping[str, Model]
+    bandit: Bandit
+    ledger: Ledger
+    desk: Desk
+    next_id: Callable[[], str]
+    repairs: int = REPAIRS
+    timeout_s: float = 600.0
+    max_output_tokens: int = 16_000
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def round(self, wanted: int) -> Round:
+        """One request for ``wanted`` proposals, each brought to its first measurement or dropped.
+
+        Returns with ``failed`` set when no model answered; waits as long as a rate limit asks for.
+        """
+        name = self._choose()
+        done = Round(model=name)
+        prompt = self.desk.structure_prompt(wanted)
+        asked, reply = await self._ask(name, prompt, "structure")
+        done.request = asked.request.id
+        if reply is None:
+            done.failed = asked.reason
+            return done
+        await asyncio.gather(*(self._follow(found, asked, done) for found in parse_reply(reply.text)))
+        return done
+
+    # -- one request ----------------------------------------------------------------------------------
+
+    def _choose(self) -> str:
+        awake = {n for n, r in self.bandit.records.items() if r.failures < FAILURES_TO_REST}
+        return self.bandit.choose(frozenset(awake) or None)
+
+    async def _ask(self, name: str, prompt: Prompt, purpose: Purpose) -> tuple[Asked, ModelReply | None]:
+        request = ModelRequest(
+            self.next_id(), prompt.instructions, prompt.prompt, self.timeout_s, self.max_output_tokens
+        )
+        asked = self.ledger.ask(request, name, purpose)
+        record = self.bandit.records[name]
+        try:
+            reply = await self.models[name].ask(request)
+        except ModelError as error:
+            record.failures += 1
+            asked = self.ledger.failed(asked, str(error))
+            if error.retry_after_s is not None:
+                await self.sleep(min(error.retry_after_s, MOST_WAIT_S))
+            return asked, None
+        record.failures = 0
+        faults = [part.reason for part in parse_reply(reply.text) if isinstance(part, ReplyFault)]
+        asked = self.ledger.answered(asked, reply, "; ".join(faults)[:500])
+        self.bandit.spent(name, reply.usage.cost_usd or 0.0, reply.seconds)
+        return asked, reply
+
+    # -- one proposal ---------------------------------------------------------------------------------
+
+    async def _follow(self, found: Proposed | ReplyFault, asked: Asked, done: Round) -> None:
+        """Bring one proposal to its end, with repairs on the way."""
+        direction = ""
+        for attempt in range(self.repairs + 1):
+            if isinstance(found, Proposed):
+                direction = found.direction or direction
+                if found.kind == "stop":
+                    done.stops += 1
+                    return
+                if found.kind == "tune":
+                    done.focus.append(Focus(found.parent, found.focus, found.rationale))
+                    return
+            result = await self._try(found, asked, direction)
+            if isinstance(result, str):
+                done.templates.append(result)
+                return
+            if result is None or not result.reason or attempt == self.repairs or not self.ledger.allows:
+                done.dropped.append((result.reason or result.log) if result else "the campaign ended")
+                return
+            done.repairs += 1
+            broken = Broken(result.code, result.reason, attempt + 1, self.repairs, direction, result.log)
+            asked, reply = await self._ask(asked.model, self.desk.repair_prompt(broken), "repair")
+            if reply is None:
+                done.dropped.append(asked.reason)
+                return
+            found = parse_reply(reply.text)[0]
+
+    async def _try(
+        self, found: Proposed | ReplyFault, asked: Asked, direction: str
+    ) -> "str | _Failed | None":
+        """Id of a template that was measured, what to repair (no reason: nothing can be), or nothing at the end."""
+        code = self._code(found)
+        if isinstance(code, ReplyFault):
+            return _Failed(code.text[:20_000], code.reason)
+        assert isinstance(found, Proposed)
+        name = found.name or direction or "proposal"
+        try:
+            template = parse_template(code, f"{_slug(name)}-{asked.request.id}")
+        except PlanError as error:
+            return _Failed(code, str(error))
+        if twin := self.desk.twin_of(template):
+            return _Failed(code, "", f"the same as {twin}")
+        if self.desk.is_paused(direction):
+            return _Failed(code, "", f"the direction {direction!r} is paused")
+        parent = found.parent if found.kind == "edit" else ""
+        proposal = Proposal(
+            template=template,
+            direction=direction or name,
+            proposer=asked.model,
+            rationale=found.rationale,
+            predicted=found.predicted,
+            parents=(parent,) if parent else (),
+        )
+        outcome = await self.desk.trial(proposal)
+        if outcome is None:
+            return None
+        if outcome.status in {Status.MEASURED, Status.NOT_RUN}:
+            return template.id
+        return _Failed(code, f"{outcome.status}: {outcome.reason}")
+
+    def _code(self, found: Proposed | ReplyFault) -> str | ReplyFault:
+        if isinstance(found, ReplyFault):
+            return found
+        if found.kind != "edit":
+            return found.code
+        source = self.desk.source_of(found.parent)
+        if source is None:
+            return ReplyFault(f"there is no template {found.parent[:40]!r} to edit")
+        return apply_edits(source, found.edits)
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """``reason`` is empty when a repair would be of no use; ``log`` says why for people."""
+
+    code: str
+    reason: str
+    log: str = ""
+
+
+def _slug(text: str) -> str:
+    kept = "".join(c if c.isalnum() and c.isascii() else "-" for c in text.lower())
+    return "-".join(part for part in kept.split("-") if part)[:40] or "proposal"
