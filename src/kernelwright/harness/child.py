@@ -110,7 +110,7 @@ class Child:
         assert self._running is not None
         self._running.number += 1
         number = self._running.number
-        reply = await self._exchange(encode(Request(number, request.build, request.run)), timeout_s)
+        reply = await self._exchange(encode(replace(request, id=number)), timeout_s)
         if reply.id != number:
             await self.kill()
             raise ChildDied(f"the {self.setup.role} worker answered out of turn")

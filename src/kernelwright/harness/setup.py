@@ -5,8 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-Role = Literal["prepare", "probe", "compile", "device"]
-"""``prepare`` builds what is trusted and shared, then ends; ``probe`` only confines itself and says hello."""
+Role = Literal["prepare", "probe", "compile", "device", "reference"]
+"""``prepare`` builds what is trusted and shared, then ends; ``probe`` only confines itself and says hello;
+``reference`` runs a problem's reference for its self-test, without a device.
+"""
 
 FAULT_CODE: Final = 70
 """Exit code of a child that failed by a fault of ours (EX_SOFTWARE of ``sysexits.h``): no candidate is blamed."""

@@ -11,6 +11,7 @@ from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import BuildRequest
 from kernelwright.devices.base import BuildResult, DuelRequest, DuelResult, RunRequest, RunResult
 from kernelwright.harness.sandbox import SandboxReport
+from kernelwright.harness.self_test import SelfTestRequest, SelfTestRow
 
 MAX_LINE: Final = 1 << 20
 """Longest message in bytes, both ways."""
@@ -44,12 +45,13 @@ class Hello:
 
 @dataclass(frozen=True)
 class Request:
-    """A request: exactly one of ``build``, ``run`` and ``duel``."""
+    """A request: exactly one of ``build``, ``run``, ``duel`` and ``self_test``."""
 
     id: int
     build: BuildRequest | None = None
     run: RunRequest | None = None
     duel: DuelRequest | None = None
+    self_test: SelfTestRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Reply:
     built: BuildResult | None = None
     ran: RunResult | None = None
     dueled: DuelResult | None = None
+    self_tested: tuple[SelfTestRow, ...] | None = None
     error: str = ""
     user_error: bool = False
     broken: bool = False

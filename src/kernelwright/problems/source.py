@@ -26,6 +26,10 @@ class ProblemSource:
         cases = (*self.problem.cases(slow=self.slow), *self.problem.trials(slow=self.slow))
         return {case.id: case for case in cases}
 
+    def case(self, case: str) -> Case:
+        """The case or trial of that id."""
+        return self._cases[case]
+
     def buffers(self, case: str) -> tuple[Buffer, ...]:
         """Array arguments of the case."""
         return self.problem.buffers(self._cases[case])

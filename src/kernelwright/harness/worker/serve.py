@@ -11,8 +11,9 @@ from kernelwright.harness.wire import MAX_LINE, REQUEST, Hello, Reply, Request, 
 from kernelwright.harness.worker.compile_worker import CompileService
 from kernelwright.harness.worker.device_worker import DeviceService
 from kernelwright.harness.worker.devices import prepare
+from kernelwright.harness.worker.reference_worker import ReferenceService
 
-Service = CompileService | DeviceService
+Service = CompileService | DeviceService | ReferenceService
 
 
 def serve(setup: WorkerSetup, report: SandboxReport, handle: int) -> int:
@@ -42,6 +43,8 @@ def _start(setup: WorkerSetup) -> Service | None:
             return CompileService(setup)
         case "device":
             return DeviceService(setup)
+        case "reference":
+            return ReferenceService(setup)
 
 
 def _serve(service: Service, channel: BufferedRWPair) -> int:

@@ -1,0 +1,168 @@
+"""The self-test of a problem: its reference and its tolerance in a sandboxed child, its baseline on the device."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.errors import HarnessError, ProblemError, UserError, WorkerDied
+from kernelwright.core.outcome import Outcome, Status
+from kernelwright.harness.child import Child, StepTimeout
+from kernelwright.harness.local import LocalHarness
+from kernelwright.harness.processes import import_roots, readable_folders
+from kernelwright.harness.scratch import Scratch
+from kernelwright.harness.self_test import (
+    TRIALS,
+    SelfTest,
+    SelfTestRequest,
+    SelfTestRow,
+    Verdict,
+    multiples,
+)
+from kernelwright.harness.setup import WorkerSetup
+from kernelwright.harness.wire import Request
+from kernelwright.problems.loader import Case, Problem
+from kernelwright.problems.tolerance import fit
+from kernelwright.problems.trials import elements
+
+REFERENCE_TIMEOUT_S: Final = 120.0
+QUICK_TIMEOUT_S: Final = 30.0
+CHEAP_ELEMENTS: Final = 2**22
+CHEAP_FLOPS: Final = 2**28
+MAX_CASES: Final = 3
+_REFERENCE_BYTES: Final = 8 << 30
+
+
+async def self_test(
+    problem: Problem, device: str, *, slow: bool, seed: int = 0, timeout_s: float = REFERENCE_TIMEOUT_S
+) -> SelfTest:
+    """Everything: impostors and reference on the cheap cases, the trials, and the baseline on ``device``.
+
+    Raises ProblemError where the reference cannot be used at all: it raises, never ends, or ends its process.
+    """
+    cases = cheap_cases(problem, problem.cases(slow=slow))
+    requests = [*(SelfTestRequest(case.id) for case in cases), SelfTestRequest(TRIALS)]
+    rows = await _of_reference(problem, requests, slow=slow, seed=seed, timeout_s=timeout_s)
+    return SelfTest((*rows, *await _of_baseline(problem, device, slow=slow, seed=seed)))
+
+
+async def quick_selftest(
+    problem: Problem, *, slow: bool = False, seed: int = 0, timeout_s: float = QUICK_TIMEOUT_S
+) -> SelfTest:
+    """Impostors and reference on the smallest case, in a second or two; for a problem that is not bundled.
+
+    Errors as :func:`self_test`. Its warnings have to stand beside every result of the problem.
+    """
+    case = cheap_cases(problem, problem.cases(slow=slow))[0]
+    slow_case = cheap_cases(problem, problem.cases(slow=True))[0]
+    if elements(problem.spec, slow_case.sizes) < elements(problem.spec, case.sizes):
+        case, slow = slow_case, True
+    request = SelfTestRequest(case.id, quick=True)
+    return SelfTest(await _of_reference(problem, [request], slow=slow, seed=seed, timeout_s=timeout_s))
+
+
+def cheap_cases(problem: Problem, cases: Sequence[Case]) -> list[Case]:
+    """The smallest case, and up to two more that a CPU answers many times over in seconds; smallest first."""
+    in_order = sorted(cases, key=lambda case: sum(problem.work(case)))
+    few = [
+        case
+        for case in in_order[1:]
+        if elements(problem.spec, case.sizes) <= CHEAP_ELEMENTS and problem.work(case)[1] <= CHEAP_FLOPS
+    ]
+    return [*in_order[:1], *few[: MAX_CASES - 1]]
+
+
+async def _of_reference(
+    problem: Problem, requests: Sequence[SelfTestRequest], *, slow: bool, seed: int, timeout_s: float
+) -> tuple[SelfTestRow, ...]:
+    rows: list[SelfTestRow] = []
+    async with _reference_worker(problem, slow=slow, seed=seed) as child:
+        for request in requests:
+            rows += await _ask(child, problem, request, timeout_s)
+    return tuple(rows)
+
+
+@asynccontextmanager
+async def _reference_worker(problem: Problem, *, slow: bool, seed: int) -> AsyncIterator[Child]:
+    scratch = Scratch()
+    setup = WorkerSetup(
+        role="reference",
+        device="cpu",
+        parent=os.getpid(),
+        scratch=str(scratch.folder("reference")),
+        artifacts=str(scratch.artifacts),
+        cache=str(scratch.folder("cache")),
+        problem=str(problem.folder.resolve()),
+        seed=seed,
+        slow_cases=slow,
+        memory_bytes=_REFERENCE_BYTES,
+        readable=readable_folders(import_roots(), problem.folder),
+    )
+    child = Child(setup)
+    try:
+        yield child
+    finally:
+        await child.kill()
+        scratch.close()
+
+
+async def _ask(
+    child: Child, problem: Problem, request: SelfTestRequest, timeout_s: float
+) -> tuple[SelfTestRow, ...]:
+    where = f"{problem.folder / 'reference.py'}"
+    case = "a trial" if request.case == TRIALS else f"the case {request.case}"
+    try:
+        await child.start()
+        reply = await child.ask(Request(0, self_test=request), timeout_s)
+    except StepTimeout:
+        raise ProblemError(
+            f"{where}: did not answer for {case} within {timeout_s:g} s: make it end, or faster"
+        ) from None
+    except WorkerDied as error:
+        how = str(error).partition("worker ")[2] or str(error)
+        raise ProblemError(
+            f"{where}: the process {how} on {case}: return values and leave the process alone "
+            "(no os._exit, no signals, less memory)"
+        ) from None
+    except UserError as error:
+        raise ProblemError(str(error)) from None
+    if reply.self_tested is None:
+        raise HarnessError("the reference worker gave no rows")
+    return reply.self_tested
+
+
+async def _of_baseline(problem: Problem, device: str, *, slow: bool, seed: int) -> list[SelfTestRow]:
+    """The baseline as a candidate: every case and every trial, and its own error in multiples of the tolerance."""
+    template = parse_template(problem.baseline_source, "baseline.cu")
+    async with LocalHarness(problem.folder, device, seed=seed, compile_workers=1, slow_cases=slow) as harness:
+        space = template.plan.space(harness.facts)
+        candidate = Candidate(template, space.configuration(0))
+        compiled = await harness.compile(candidate)
+        outcome = compiled.as_outcome() if compiled.status else await harness.benchmark(candidate, compiled)
+    return [_baseline_row(outcome, device), *_tolerance_rows(problem, outcome)]
+
+
+def _baseline_row(outcome: Outcome, device: str) -> SelfTestRow:
+    name = f"baseline on {device}"
+    if outcome.status is Status.MEASURED:
+        return SelfTestRow(name, "", Verdict.OK)
+    if outcome.status is Status.NOT_RUN:
+        return SelfTestRow(name, "", Verdict.SKIPPED, outcome.reason)
+    mend = "mend baseline.cu; where it is right on the cases, exclude the trial's distribution or sizes under [trials]"
+    return SelfTestRow(name, "", Verdict.FAILED, f"{outcome.status}: {outcome.reason}", mend)
+
+
+def _tolerance_rows(problem: Problem, outcome: Outcome) -> list[SelfTestRow]:
+    if not outcome.cases:
+        return []
+    found = fit(problem.spec, {timing.case: timing.max_error for timing in outcome.cases})
+    verdict = Verdict.WARNING if found.warning else Verdict.OK
+    detail = found.warning or f"the baseline's worst error is {multiples(found.worst)}"
+    return [SelfTestRow("tolerance", found.case, verdict, detail, found.mend)]
+
+
+def run_self_test(problem: Problem, device: str, *, slow: bool, seed: int = 0) -> SelfTest:
+    """:func:`self_test` for callers without an event loop."""
+    return asyncio.run(self_test(problem, device, slow=slow, seed=seed))
