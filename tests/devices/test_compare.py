@@ -44,14 +44,24 @@ def test_finite_masks_must_agree(value: float) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int32", "uint8", "int64"])
 def test_poison_marks_what_was_never_written(dtype: str) -> None:
-    for run in (0, 1, 70):
+    for run in range(9):
         pattern = poison(dtype, run)
         got = np.full(3, pattern, np.uint64).view(storage_dtype(dtype))
         expected = np.zeros(got.shape)
         found = compare(got, expected, dtype, EXACT, pattern)
         assert found.wrong == found.unwritten == got.size
-        assert "float" not in dtype or np.isnan(to_float64(got, dtype)).all()
-        assert poison(dtype, run) != poison(dtype, run + 1)
+        assert all(poison(dtype, run) != poison(dtype, other) for other in range(run + 1, run + 60))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("distance", [1, 2, 3, 4])
+def test_equal_inputs_meet_several_kinds_of_poison(dtype: str, distance: int) -> None:
+    """NaN alone is ignored by a maximum, a huge number by a minimum."""
+    kinds = set()
+    for run in range(0, 9 * distance, distance):
+        value = to_float64(np.array([poison(dtype, run)], np.uint64).view(storage_dtype(dtype))[:1], dtype)[0]
+        kinds.add("nan" if np.isnan(value) else "high" if value > 6e4 else "low" if value < -6e4 else "small")
+    assert kinds == {"nan", "high", "low"}
 
 
 def test_a_scalar_output() -> None:

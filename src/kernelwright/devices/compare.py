@@ -86,15 +86,16 @@ def poison(dtype: str, run: int) -> int:
     """An 8-byte pattern that fills an output before run number ``run``, different every run.
 
     Floats get NaN, a huge and a hugely negative number in turn: a maximum ignores NaN and a minimum a huge
-    number, so one kind alone would let them use what nobody wrote. Any two of three runs that stand as far apart
-    as there are input sets (up to four sets) get different kinds.
+    number, so one kind alone would let them use what nobody wrote. Runs that are one to four apart, as those on
+    equal inputs are, get all kinds.
     """
     payload, kind = run % 61 + 1, (run + run // POISONS) % POISONS
     if dtype not in _POISONED_FLOATS:
         return (0xA5 ^ payload) * 0x0101_0101_0101_0101
     bits, nan, huge = _POISONED_FLOATS[dtype]
     value = (nan, huge, huge | 1 << (bits - 1))[kind] | payload
-    return value * (((1 << 64) - 1) // ((1 << bits) - 1))
+    repeated: int = value * (((1 << 64) - 1) // ((1 << bits) - 1))
+    return repeated
 
 
 def compare(

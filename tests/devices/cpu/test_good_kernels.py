@@ -57,7 +57,7 @@ GOOD = {
         kernel_text("reduce.cu"), ["x", "total", 4096],
         lambda r: {"x": r.random(4096, F), "total": np.zeros(1, F)}, {},
         lambda a: {"total": a["x"].sum(dtype=float, keepdims=True)}, kernel="reduce_sum", grid=4, block=256,
-        inout=["total"],
+        inout=["total"], atomic_noise=True,
     ),
     "shared histogram": Kernel(
         """extern "C" __global__ void k(const int* x, int* h, int n) {

@@ -52,6 +52,7 @@ class Kernel:
     macros: dict[str, int] = field(default_factory=dict)
     options: dict[str, bool | int] = field(default_factory=dict)
     tolerance: float = 1e-5
+    atomic_noise: bool = False
 
 
 class ArraySource:
@@ -109,7 +110,8 @@ class Bench:
         launch = LaunchSpec(
             kernel.kernel, dims(kernel.grid), dims(kernel.block), kernel.smem, tuple(arguments)
         )
-        return ResolvedPlan((launch,), tuple(ScratchSpec(n, d, e) for n, (d, e) in kernel.scratch.items()))
+        scratch = tuple(ScratchSpec(n, d, e) for n, (d, e) in kernel.scratch.items())
+        return ResolvedPlan((launch,), scratch, kernel.atomic_noise)
 
     def run(self, kernel: Kernel, mode: str = "fast", runs: int = 4, timeout_s: float = 20.0) -> RunResult:
         built = self.build(

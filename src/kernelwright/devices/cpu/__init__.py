@@ -6,8 +6,12 @@ barriers and outputs that no thread wrote. Neither says anything about the speed
 Known limits: inline PTX, textures, TMA, clusters, grid-wide synchronisation and CUDA's C++ libraries are answered
 with ``not_run``. A thread that spins on a flag of its own block never yields and times out; blocks start in order,
 so waiting for an earlier block works. Relaxed memory order is not modelled: a missing __threadfence is not found,
-and any __threadfence ends the race reports between blocks of that launch. ``#pragma unroll`` is ignored. Timings
-are of the wall clock in the candidate's own process: they are for ranking, not proof against a hostile candidate.
+and any __threadfence ends the race reports between blocks of that launch. ``#pragma unroll`` is ignored.
+
+A candidate's code may write anywhere in its process, so nothing that this process says of itself counts. Each run
+has a process of its own, forked from one that never runs candidate code; it has no other run's buffers, no open
+file and no system call but waiting and writing to its line. The time of a run lies between two lines as the kernel
+stamped them; the process is ended at the second, and its CPU time must fit in between.
 """
 
 from kernelwright.devices.cpu.compiler import CpuCompiler

@@ -31,6 +31,7 @@ class Symboliser:
 
 def _look_up(artifact: Path, base: int, addresses: list[str]) -> dict[str, str]:
     # A return address is behind its call: one byte less is inside.
+    addresses = [address for address in addresses if int(address, 16) > base]
     offsets = [hex(int(address, 16) - 1 - base) for address in addresses]
     command = ["addr2line", "-a", "-i", "-e", str(artifact), *offsets]
     try:

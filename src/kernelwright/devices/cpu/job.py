@@ -75,7 +75,7 @@ class Job:
     def text(self, settings: Settings, data: Mapping[int, CaseData], output_fd: int, cpu_seconds: int) -> str:
         """The job as the runner reads it (native/runtime/job.h)."""
         lines = [
-            f"threads {self._threads(settings)}",
+            f"threads {self.threads(settings)}",
             f"stack {settings.stack_bytes}",
             f"memory {self._address_space(settings, data)}",
             f"seconds {cpu_seconds}",
@@ -92,7 +92,7 @@ class Job:
         lines += [self._run_line(i, data, output_fd, index) for i in range(len(self.runs))]
         return "\n".join(lines) + "\n"
 
-    def _threads(self, settings: Settings) -> int:
+    def threads(self, settings: Settings) -> int:
         """OS threads: every fiber's stack and its guard page are two mappings, of which Linux gives 65530."""
         largest = max((prod(launch.block) for launch in self.plan.launches), default=1)
         return max(1, min(settings.threads, MAX_STACKS // largest))

@@ -1,6 +1,8 @@
 """Where buffers lie in the memory files that the runner maps."""
 
 import mmap
+import secrets
+import sys
 from dataclasses import dataclass
 from math import prod
 
@@ -15,6 +17,7 @@ ALIGNMENT = 64
 class Region:
     """One buffer in a file. It ends, up to its alignment, at the end of its last page: a guard page follows.
 
+    ``canary`` are 8 bytes that are repeated before and behind the buffer: random, so that no constant passes.
     All fields but ``start`` are as the runner reads them (native/runtime/job.h).
     """
 
@@ -26,6 +29,7 @@ class Region:
     nbytes: int
     writable: bool
     required: bool
+    canary: int
 
     @property
     def start(self) -> int:
@@ -37,11 +41,20 @@ class Region:
         """Size of one element."""
         return storage_dtype(self.dtype).itemsize
 
+    def canaries_intact(self, memory: memoryview) -> bool:
+        """Whether nobody wrote around the buffer in the mapped file."""
+        end = self.start + self.nbytes
+        around = (memory[self.file_offset : self.start], memory[end : self.file_offset + self.map_bytes])
+        return all(part == self._canaries(len(part)) for part in around)
+
+    def _canaries(self, count: int) -> bytes:
+        return (self.canary.to_bytes(8, sys.byteorder) * (-(-count // 8)))[:count]
+
     def line(self, fd: int) -> str:
         """The region in a job."""
         return (
             f"region {self.name} {self.dtype} {fd} {self.file_offset} {self.map_bytes} {self.data_offset}"
-            f" {self.nbytes} {self.element_bytes} {int(self.writable)} {int(self.required)}"
+            f" {self.nbytes} {self.element_bytes} {int(self.writable)} {int(self.required)} {self.canary}"
         )
 
 
@@ -66,6 +79,7 @@ class FileLayout:
             nbytes,
             writable,
             buffer.role == "out",
+            secrets.randbits(64),
         )
         self.size += mapped
         self.regions.append(region)

@@ -1,6 +1,7 @@
 """One runner process: started, watched, ended; and what it reported."""
 
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -14,13 +15,28 @@ from kernelwright.devices.cpu.bounded import kill_session
 from kernelwright.devices.cpu.data import write_all
 
 MAX_REPORT_BYTES = 1 << 20
+_METRIC = re.compile(r"0x[0-9a-f]+\t(global|shared)\t(load|store)(\t[1-9][0-9]{0,18}){5}")
+
+
+@dataclass(frozen=True)
+class RunSeen:
+    """What was seen of one run from outside of its process: wall and CPU time in ns, its status as of waitpid."""
+
+    complete: bool
+    ns: int
+    cpu_ns: int
+    status: int
 
 
 @dataclass
 class Report:
-    """What a runner said, and how it ended. Times are in ns by the index of the run in the job."""
+    """What was seen of a job, and what its runs said of themselves.
 
-    times: dict[int, int] = field(default_factory=dict)
+    ``runs`` is by the index of the run in the job. ``ended`` is ``end`` after a job that went through, else the
+    word that ended it. What candidates can forge (findings, crashes, printed text) can only speak against them.
+    """
+
+    runs: dict[int, RunSeen] = field(default_factory=dict)
     begun: int = -1
     findings: list[tuple[str, str]] = field(default_factory=list)
     ended: str = ""
@@ -28,32 +44,45 @@ class Report:
     printed: list[str] = field(default_factory=list)
     metrics: list[list[str]] = field(default_factory=list)
     base: int = 0
+    closed: bool = False
     timed_out: bool = False
     returncode: int = 0
     seconds: float = 0.0
 
     def take(self, line: str) -> None:
-        """One line of the runner (native/runtime/report.h): a word, then fields after tabs."""
+        """One line of the watching process (native/runtime/main.cpp): a word, then fields after tabs."""
         word, *fields = line.split("\t")
         match word, fields:
-            case "begin", [index]:
+            case "start", [index]:
                 self.begun = int(index)
-            case "time", [index, ns]:
-                self.times[int(index)] = int(ns)
-            case "finding", [kind, *text]:
-                self.findings.append((kind, " ".join(text)))
-            case (("crash" | "write-to-input" | "launch" | "fault"), [*text]):
-                self.ended, self.message = word, " ".join(text)
+            case "say", [spoken, *text]:
+                self._hear(spoken, text)
+            case "ran", [index, *seen]:
+                complete, ns, cpu_ns, status = map(int, seen)
+                self.runs[int(index)] = RunSeen(bool(complete), ns, cpu_ns, status)
+            case (("launch" | "fault"), [*text]):
+                self.ended, self.message, self.closed = word, " ".join(text), True
             case "end", []:
-                self.ended = "end"
+                all_ran = all(run.complete for run in self.runs.values())
+                self.ended, self.closed = self.ended or ("end" if all_ran else ""), True
             case "printed", [*text]:
                 self.printed.append(" ".join(text))
-            case "metric", [*values]:
+            case _:
+                pass
+
+    def _hear(self, word: str, text: list[str]) -> None:
+        """A line from the process that runs the candidate: nothing in it can be relied on."""
+        match word, text:
+            case "finding", [kind, *rest]:
+                self.findings.append((kind, " ".join(rest)))
+            case (("crash" | "write-to-input" | "launch"), [*rest]):
+                self.ended, self.message = word, " ".join(rest)
+            case "metric", [*values] if _METRIC.fullmatch("\t".join(values)):
                 self.metrics.append(values)
-            case "base", [address]:
+            case "base", [address] if re.fullmatch(r"[0-9]+", address):
                 self.base = int(address)
             case _:
-                pass  # "note": nothing to act on
+                pass  # "begin", "note": nothing to act on
 
 
 def run_process(
@@ -61,8 +90,8 @@ def run_process(
 ) -> Report:
     """Run a job to its end, or kill it after ``seconds``.
 
-    ``files`` are the descriptors that the job names. The process has no environment but what its loader needs,
-    and cannot make system calls once the candidate's code runs. Raises HarnessError when it cannot start.
+    ``files`` are the descriptors that the job names. The process has no environment but what its loader needs. It
+    watches one child a run, which cannot make system calls once the candidate's code runs. Raises HarnessError when it cannot start.
     """
     begin = time.monotonic()
     job_fd = _memory_file("kernelwright-job", job.encode())
@@ -88,7 +117,7 @@ def run_process(
                 report = _watch(read_end, begin + seconds)
             finally:
                 kill_session(process)
-        report.returncode = process.returncode
+        report.returncode = _returncode(report, process.returncode)
         report.seconds = time.monotonic() - begin
         if process.returncode > 0:
             message = os.pread(errors, 500, 0).decode(errors="replace").strip()
@@ -102,6 +131,12 @@ def run_process(
     if report.ended == "fault":
         raise HarnessError(f"the cpu runner refused its job: {report.message}")
     return report
+
+
+def _returncode(report: Report, watcher: int) -> int:
+    """How the last run's process ended; the watching one's own end where that took the run along."""
+    last = report.runs.get(report.begun)
+    return watcher if last is None else os.waitstatus_to_exitcode(last.status)
 
 
 def _memory_file(name: str, content: bytes) -> int:
@@ -126,7 +161,7 @@ def _watch(fd: int, deadline: float) -> Report:
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 report.take(line.decode(errors="replace"))
-            if report.ended:
+            if report.closed:
                 return report
 
 

@@ -6,15 +6,13 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-import numpy as np
 
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import LaunchSpec
-from kernelwright.core.outcome import CaseTiming, Status
+from kernelwright.core.outcome import CaseTiming, Check, Status
 from kernelwright.devices.alternate import alternate
 from kernelwright.devices.base import (
     Array,
@@ -26,19 +24,17 @@ from kernelwright.devices.base import (
     RunRequest,
     RunResult,
 )
-from kernelwright.devices.compare import compare, poison, root_mean_square
+from kernelwright.devices.compare import POISONS, compare, poison, root_mean_square
 from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
 from kernelwright.devices.cpu.elf import ElfFile, read_elf
 from kernelwright.devices.cpu.facts import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, cpu_facts
 from kernelwright.devices.cpu.findings import Symboliser, finding_lines, metric_lines
 from kernelwright.devices.cpu.job import FORWARD, RANDOM, REVERSE, Job, PlannedRun, Settings, bytes_per_run
-from kernelwright.devices.cpu.layout import Region
 from kernelwright.devices.cpu.process import Report, run_process
+from kernelwright.devices.cpu.repeat import Repeats
 from kernelwright.devices.cpu.symbols import shared_storage, static_shared_bytes
 from kernelwright.devices.cpu.toolchain import Toolchain
 from kernelwright.devices.cpu.verdict import Verdict, judge
-
-CANARY = 0xCB  # native/runtime/memory.h
 
 
 class CpuRunner:
@@ -105,10 +101,10 @@ class CpuRunner:
         for case in request.cases:
             verdict = session.run_case(case, self._buffer_bytes)
             if verdict is not None:
-                return session.result(verdict.status, verdict.reason, ())
+                return session.result(verdict, ())
             if not request.check_only:
                 timings.append(session.timing(case.case))
-        return session.result(Status.MEASURED, "", tuple(timings))
+        return session.result(Verdict(Status.MEASURED, ""), tuple(timings))
 
 
 @dataclass
@@ -124,14 +120,16 @@ class _Session:
     findings: list[str] = field(default_factory=list)
     samples_ms: dict[int, float] = field(default_factory=dict)
     max_error: float = 0.0
+    repeats: Repeats = field(default_factory=Repeats)
     candidate_seconds: float = 0.0
     begin: float = field(default_factory=time.monotonic)
 
-    def result(self, status: Status, reason: str, timings: tuple[CaseTiming, ...]) -> RunResult:
+    def result(self, verdict: Verdict, timings: tuple[CaseTiming, ...]) -> RunResult:
         seconds = time.monotonic() - self.begin
         return RunResult(
-            status=status,
-            reason=reason,
+            status=verdict.status,
+            reason=verdict.reason,
+            check=verdict.check,
             timings=timings,
             findings=tuple(dict.fromkeys(self.findings)),
             check_seconds=max(0.0, seconds - self.candidate_seconds),
@@ -147,23 +145,39 @@ class _Session:
         verdict = self._check_launches(case)
         if verdict is not None:
             return verdict
-        self.samples_ms, self.max_error = {}, 0.0
+        self.samples_ms, self.max_error, self.repeats = {}, 0.0, Repeats()
         buffers = self.source.buffers(case.case)
-        batch = max(2, buffer_bytes // bytes_per_run(buffers))
-        runs = self._planned_runs()
-        while runs:
-            verdict = self._run_batch(case, buffers, runs[:batch])
-            if verdict is not None:
-                return verdict
-            # The first run of a process is cold: the last run is repeated there, its first time stays.
-            runs = runs[batch - 1 :] if len(runs) > batch else []
+        batch = max(1, buffer_bytes // bytes_per_run(buffers))
+        for runs in self._rounds(case):
+            for at in range(0, len(runs), batch):
+                verdict = self._run_batch(case, buffers, runs[at : at + batch])
+                if verdict is not None:
+                    return verdict
+            if not self.request.check_only and self._loses(case):
+                break
         return None
 
+    def _rounds(self, case: CaseRequest) -> list[list[PlannedRun]]:
+        """The runs of a case; where it may turn out to lose, the first few on their own."""
+        runs, timing = self._planned_runs(), self.request.timing
+        first = max(timing.loser_runs, timing.dropped + 1)
+        if self.request.check_only or math.isinf(case.loser_above_ms) or first >= len(runs):
+            return [runs]
+        return [runs[:first], runs[first:]]
+
+    def _loses(self, case: CaseRequest) -> bool:
+        return min(self.timing(case.case).samples_ms) > case.loser_above_ms
+
     def _planned_runs(self) -> list[PlannedRun]:
-        """Dropped runs double as a test: their threads run in other orders."""
+        """Dropped runs double as a test: their threads run in other orders.
+
+        Without timing: one run for each kind of poison, in every order. The checked mode sees by itself what is
+        read before it is written: it needs one run.
+        """
         timing = self.request.timing
         if self.request.check_only:
-            return [PlannedRun(0, 0, FORWARD)]
+            orders = [FORWARD, REVERSE, RANDOM][: 1 if self.settings.metrics else POISONS]
+            return [PlannedRun(i, 0, order) for i, order in enumerate(orders)]
         orders = [REVERSE, RANDOM][: timing.dropped]
         return [
             PlannedRun(i, i % max(1, timing.input_sets), orders[i] if i < len(orders) else FORWARD)
@@ -177,7 +191,8 @@ class _Session:
                 return Verdict(Status.NOT_RUN, "not run: thread block clusters cannot run on the cpu device")
             message = launch_fault(launch, shared.get(launch.kernel.split("<")[0], 0))
             if message:
-                return Verdict(Status.LAUNCH_FAILED, f"case {case.case}: kernel {launch.kernel}: {message}")
+                reason = f"case {case.case}: kernel {launch.kernel}: {message}"
+                return Verdict(Status.LAUNCH_FAILED, reason, Check.LAUNCH_LIMITS)
         return None
 
     def _run_batch(
@@ -189,6 +204,7 @@ class _Session:
             return Verdict(
                 Status.CRASHED,
                 f"case {case.case}: out of memory: outputs and scratch need {needed} bytes, {available} are free",
+                Check.RUN_LIMITS,
             )
         data = {run.input_set: self.data.get(self.source, case.case, run.input_set) for run in runs}
         output_fd = os.memfd_create("kernelwright-outputs", os.MFD_CLOEXEC)
@@ -198,12 +214,12 @@ class _Session:
             if verdict is not None:
                 return verdict
             for i, run in enumerate(runs):
-                self.samples_ms.setdefault(run.number, report.times[i] / 1e6)
+                self.samples_ms[run.number] = report.runs[i].ns / 1e6
             with (
                 mmap.mmap(output_fd, max(job.output_bytes, 1), prot=mmap.PROT_READ) as mapped,
                 memoryview(mapped) as memory,
             ):
-                return self._check_outputs(case.case, job, data, memory)
+                return self._check_outputs(case, job, data, memory)
         finally:
             os.close(output_fd)
 
@@ -212,9 +228,8 @@ class _Session:
     ) -> tuple[Report, Verdict | None]:
         budget = self.request.timeout_s - self.candidate_seconds
         if budget <= 0:
-            return Report(), Verdict(
-                Status.TIMED_OUT, f"case {case}: the {self.request.timeout_s:g} s for all cases were over"
-            )
+            reason = f"case {case}: the {self.request.timeout_s:g} s for all cases were over"
+            return Report(), Verdict(Status.TIMED_OUT, reason, Check.RUN_LIMITS)
         cpu_seconds = math.ceil(budget * self.settings.threads) + 2
         report = run_process(
             self.runner,
@@ -228,31 +243,41 @@ class _Session:
         symbols = Symboliser(Path(self.request.artifact), report)
         report.findings = symbols.place(report.findings)
         self.findings += finding_lines(case, report) + metric_lines(case, report, symbols)
-        return report, judge(report, case, job.runs[0].number, self.request.timeout_s)
+        return report, judge(
+            report, case, job.runs[0].number, self.request.timeout_s, job.threads(self.settings)
+        )
 
     def _check_outputs(
-        self, case: str, job: Job, data: dict[int, CaseData], memory: memoryview
+        self, case: CaseRequest, job: Job, data: dict[int, CaseData], memory: memoryview
     ) -> Verdict | None:
         for i, run in enumerate(job.runs):
-            where = f"case {case} (run {run.number})"
+            where = f"case {case.case} (run {run.number})"
             for region in (*job.outputs[i].values(), *job.scratch.values()):
-                if not _canaries_intact(memory, region):
+                if not region.canaries_intact(memory):
                     reason = f"{where}: out-of-bounds: bytes next to {region.name} were overwritten"
-                    return Verdict(Status.WRONG, reason)
+                    return Verdict(Status.WRONG, reason, Check.GUARD_BANDS)
             for name, region in job.outputs[i].items():
                 got = read_array(memory, region, job.buffers[name])
-                message = self._compare(case, job.buffers[name], run, data[run.input_set].expected[name], got)
-                if message:
-                    hint = f", {run.order.text}" if run.order.text else ""
-                    return Verdict(Status.WRONG, f"{where}: {message}{hint}")
+                right = data[run.input_set].expected[name]
+                verdict = self._compare(case, job.buffers[name], run, right, got)
+                if verdict is not None:
+                    return replace(verdict, reason=f"{where}: {verdict.reason}")
         return None
 
-    def _compare(self, case: str, buffer: Buffer, run: PlannedRun, expected: Array, got: Array) -> str:
-        tolerance = self.source.tolerance(case, buffer.name, root_mean_square(expected))
+    def _compare(
+        self, case: CaseRequest, buffer: Buffer, run: PlannedRun, expected: Array, got: Array
+    ) -> Verdict | None:
+        """The output against the right values, then bit by bit against earlier runs on the same inputs."""
+        tolerance = self.source.tolerance(case.case, buffer.name, root_mean_square(expected))
         pattern = poison(buffer.dtype, run.number) if buffer.role == "out" else None
         comparison = compare(got, expected, buffer.dtype, tolerance, pattern)
         self.max_error = max(self.max_error, comparison.max_error)
-        return comparison.message(buffer.name)
+        if comparison.wrong:
+            hint = f", {run.order.text}" if run.order.text else ""
+            check = Check.POISON if comparison.unwritten else case.check
+            return Verdict(Status.WRONG, comparison.message(buffer.name) + hint, check)
+        difference = "" if case.plan.atomic_noise else self.repeats.difference(run, buffer.name, got)
+        return Verdict(Status.UNSTABLE, difference, Check.REPEAT) if difference else None
 
 
 def launch_fault(launch: LaunchSpec, static_shared: int) -> str:
@@ -271,12 +296,6 @@ def launch_fault(launch: LaunchSpec, static_shared: int) -> str:
             f" the limit is {MAX_SHARED}"
         )
     return ""
-
-
-def _canaries_intact(memory: memoryview, region: Region) -> bool:
-    begin, end = region.file_offset, region.file_offset + region.map_bytes
-    around = (memory[begin : region.start], memory[region.start + region.nbytes : end])
-    return all(bool(np.all(np.frombuffer(part, np.uint8) == CANARY)) for part in around if len(part))
 
 
 def _available_memory() -> int:

@@ -1,49 +1,79 @@
 """From what a runner reported to a status and a reason."""
 
 from dataclasses import dataclass
+from typing import Final
 
-from kernelwright.core.outcome import Status
-from kernelwright.devices.cpu.process import Report, signal_name
+from kernelwright.core.outcome import Check, Status
+from kernelwright.devices.cpu.process import Report, RunSeen, signal_name
+
+CPU_SLACK: Final = 1.1
+CPU_SLACK_NS: Final = 1_000_000
+"""What CPU time may exceed the wall time of all threads by, for the watcher's own delay."""
+
+_CHECK_OF_FINDING: Final = {
+    "unwritten": Check.POISON,
+    "write-to-input": Check.INPUTS_UNCHANGED,
+    "assert": Check.CRASH,
+}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Why a case failed."""
+    """Why a case failed, and the check that says so (none for what cannot run here)."""
 
     status: Status
     reason: str
+    check: str = ""
 
 
-def judge(report: Report, case: str, first_run: int, budget_s: float) -> Verdict | None:
+def judge(report: Report, case: str, first_run: int, budget_s: float, threads: int) -> Verdict | None:
     """What went wrong in a process, or ``None``. Findings come first: they are the cause of what follows."""
     where = f"case {case} (run {first_run + max(report.begun, 0)})"
     failing = [finding for finding in report.findings if not finding[0].startswith("note")]
     if failing:
         kind, text = failing[0]
-        return Verdict(Status.WRONG, f"case {case}: {kind}: {text}")
+        check = _CHECK_OF_FINDING.get(kind, Check.CHECKED_MODE)
+        return Verdict(Status.WRONG, f"case {case}: {kind}: {text}", check)
     match report.ended:
         case "crash":
-            return Verdict(Status.CRASHED, f"{where}: {report.message}")
+            return Verdict(Status.CRASHED, f"{where}: {report.message}", Check.CRASH)
         case "write-to-input":
-            return Verdict(Status.WRONG, f"{where}: {report.message}")
+            return Verdict(Status.WRONG, f"{where}: {report.message}", Check.INPUTS_UNCHANGED)
         case "launch" if report.message.startswith("out of memory"):
-            return Verdict(Status.CRASHED, f"case {case}: {report.message}")
+            return Verdict(Status.CRASHED, f"case {case}: {report.message}", Check.RUN_LIMITS)
         case "launch":
-            return Verdict(Status.LAUNCH_FAILED, f"case {case}: {report.message}")
+            return Verdict(Status.LAUNCH_FAILED, f"case {case}: {report.message}", Check.LAUNCH_LIMITS)
         case "end":
-            return None
+            return _late_work(report, case, first_run, threads)
         case _:
             return _without_an_end(report, where, budget_s)
 
 
+def _late_work(report: Report, case: str, first_run: int, threads: int) -> Verdict | None:
+    """A run that said it had ended, and went on: its time would be a lie."""
+    for index, run in sorted(report.runs.items()):
+        if run.cpu_ns > CPU_SLACK * threads * run.ns + CPU_SLACK_NS:
+            return Verdict(
+                Status.CRASHED, f"case {case} (run {first_run + index}): {_more(run)}", Check.RUN_LIMITS
+            )
+    return None
+
+
+def _more(run: RunSeen) -> str:
+    return (
+        f"worked for {run.cpu_ns / 1e6:.3g} ms of CPU time, but said it had ended after {run.ns / 1e6:.3g} ms"
+    )
+
+
 def _without_an_end(report: Report, where: str, budget_s: float) -> Verdict:
     if report.timed_out:
-        return Verdict(Status.TIMED_OUT, f"{where}: still running when its {budget_s:.3g} s were over")
+        reason = f"{where}: still running when its {budget_s:.3g} s were over"
+        return Verdict(Status.TIMED_OUT, reason, Check.RUN_LIMITS)
     name = signal_name(report.returncode) if report.returncode < 0 else "no signal"
     reasons = {
-        "SIGXCPU": (Status.TIMED_OUT, "used up its CPU time"),
-        "SIGKILL": (Status.CRASHED, "killed, most likely out of memory"),
-        "SIGSYS": (Status.CRASHED, "made a system call, which device code cannot"),
+        "SIGXCPU": (Status.TIMED_OUT, "used up its CPU time", Check.RUN_LIMITS),
+        "SIGKILL": (Status.CRASHED, "killed, most likely out of memory", Check.RUN_LIMITS),
+        "SIGSYS": (Status.CRASHED, "made a system call, which device code cannot", Check.CRASH),
     }
-    status, text = reasons.get(name, (Status.CRASHED, f"ended early ({name})"))
-    return Verdict(status, f"{where}: {text}")
+    status, text, check = reasons.get(name, (Status.CRASHED, f"ended early ({name})", Check.CRASH))
+    return Verdict(status, f"{where}: {text}", check)

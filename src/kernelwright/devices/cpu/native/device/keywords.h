@@ -20,7 +20,8 @@
 
 // A block runs from start to finish on one OS thread, so storage per thread is storage per block.
 // `extern __shared__ T s[]` becomes an undefined TLS symbol; the build aliases all of them to one arena.
-#define __shared__ thread_local
+// Marked as used: the compiler must not take an array that no code writes for one that is always 0.
+#define __shared__ thread_local __attribute__((used))
 
 #define __CUDACC__ 1
 #define __CUDACC_VER_MAJOR__ 12

@@ -9,6 +9,9 @@ void limit_resources(uint64_t memory_bytes, uint64_t cpu_seconds);
 // The process ends when the harness that started it does, however that ends.
 void die_with_parent();
 
+// Closes every descriptor but the standard ones and `kept`: what is mapped stays mapped, nothing else can be had.
+void close_all_but(int kept);
+
 // From now on only memory management, waiting, and writing to `report_fd` are possible; any other system call
 // ends the process. False where the kernel cannot do that.
 bool confine(int report_fd);

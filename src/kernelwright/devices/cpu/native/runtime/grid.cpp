@@ -39,12 +39,19 @@ bool Grid::run(const Launch& launch) {
   return !stop_;
 }
 
-void Grid::on_every_thread(const std::function<void()>& task) {
+void Grid::on_every_thread(const std::function<void(unsigned index)>& task) {
   task_ = &task;
   start(static_cast<unsigned>(threads_.size()));
-  task();
+  task(0);
   wait();
   task_ = nullptr;
+}
+
+void Grid::warm_up(const Launch& launch) {
+  on_every_thread([&](unsigned index) {
+    blocks_[index]->prepare(launch, stack_bytes_);
+    blocks_[index]->run(0);
+  });
 }
 
 void Grid::start(unsigned helpers) {
@@ -71,7 +78,7 @@ void Grid::worker(unsigned index) {
     seen = round_;
     lock.unlock();
     if (task_ != nullptr) {
-      (*task_)();
+      (*task_)(index);
     } else {
       run_blocks(index);
     }

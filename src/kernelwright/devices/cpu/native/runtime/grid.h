@@ -22,8 +22,11 @@ class Grid {
   // Runs all blocks; false when a finding ended the launch early.
   bool run(const Launch& launch);
 
+  // Runs block 0 of a launch of our own on every OS thread.
+  void warm_up(const Launch& launch);
+
   // Calls `task` once on every OS thread that runs blocks.
-  void on_every_thread(const std::function<void()>& task);
+  void on_every_thread(const std::function<void(unsigned index)>& task);
 
   // True when `address` is a guard page of some thread's stack: the thread used too much stack.
   bool is_stack_guard(const void* address) const;
@@ -38,7 +41,7 @@ class Grid {
   std::vector<std::thread> threads_;
   const size_t stack_bytes_;
   const Launch* launch_ = nullptr;
-  const std::function<void()>* task_ = nullptr;  // instead of the blocks of a launch
+  const std::function<void(unsigned)>* task_ = nullptr;  // instead of the blocks of a launch
   std::atomic<uint64_t> next_{0};
   std::atomic<bool> stop_{false};
   uint64_t chunk_ = 1;

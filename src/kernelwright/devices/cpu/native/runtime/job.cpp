@@ -32,7 +32,7 @@ void read_list(std::istream& in, std::vector<T>& list, ReadOne read_one) {
 RegionSpec read_region(std::istream& in) {
   RegionSpec r;
   in >> r.name >> r.dtype >> r.fd >> r.file_offset >> r.map_bytes >> r.data_offset >> r.bytes >>
-      r.element_bytes >> r.writable >> r.must_be_written;
+      r.element_bytes >> r.writable >> r.must_be_written >> r.canary;
   return r;
 }
 

@@ -15,6 +15,7 @@ struct RegionSpec {
   unsigned element_bytes;
   bool writable;
   bool must_be_written;  // an output: every element
+  uint64_t canary;       // 8 bytes that are repeated around the buffer
 };
 
 // A static __shared__ array, placed within the candidate's thread-local storage.

@@ -1,8 +1,9 @@
-// The runner: maps the buffers of a job, loads a candidate, performs the runs and times them. It never sees
-// an expected value; the harness compares the outputs when this process has ended.
+// The runner: maps the buffers of a job, loads a candidate, and performs each run in a process of its own, which
+// it times from outside. It never sees an expected value; the harness compares the outputs when all have ended.
 //
 //   runner ARTIFACT JOB_FD REPORT_FD
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -19,16 +20,23 @@
 #include "job.h"
 #include "memory.h"
 #include "report.h"
+#include "supervise.h"
 #ifdef KW_CHECK
 #include "../check/checker.h"
 #endif
 
 namespace kw {
 namespace {
-uint64_t now_ns() {
+unsigned long long clock_ns(clockid_t clock) {
   timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+  clock_gettime(clock, &t);
+  return static_cast<unsigned long long>(t.tv_sec) * 1000000000u + static_cast<unsigned long long>(t.tv_nsec);
+}
+
+// CPU time of the process. Linux books a running thread's time when that thread asks for it, or at a tick.
+unsigned long long cpu_time_ns(Grid& grid) {
+  grid.on_every_thread([](unsigned) { clock_ns(CLOCK_THREAD_CPUTIME_ID); });
+  return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 Launch make_launch(const LaunchSpec& spec, const KwKernel* kernel, const RunSpec& run, Arguments& arguments) {
@@ -43,16 +51,30 @@ Launch make_launch(const LaunchSpec& spec, const KwKernel* kernel, const RunSpec
 
 // Shared memory starts every run as NaN, so that nothing of an earlier run can be used.
 void poison_shared_memory(const Job& job, const Candidate& candidate, Grid& grid) {
-  grid.on_every_thread([&] {
+  grid.on_every_thread([&](unsigned) {
     const Range shared = candidate.shared_memory(job);
     memset(reinterpret_cast<void*>(shared.begin), 0xff, shared.bytes());
   });
 }
 
-// One run of the plan: buffers made ready, launches timed. False when it failed.
-bool perform(const Job& job, const std::vector<const KwKernel*>& kernels, const Memory& memory,
-             const Candidate& candidate, Grid& grid, size_t index) {
-  const RunSpec& run = job.runs[index];
+// Stacks, threads and queues are made ready by a launch of our own, which is not timed.
+void warm_up(const Job& job, Grid& grid) {
+  static const KwKernel kernel = {"", [](void**) { kw_barrier(0); }, ""};
+  unsigned threads = 1;
+  for (const LaunchSpec& l : job.launches) threads = std::max(threads, l.block[0] * l.block[1] * l.block[2]);
+  grid.warm_up({&kernel, nullptr, dim3(job.threads), dim3(threads), 0, Order::kForward, 0});
+}
+
+// One run of the plan, in the child: buffers made ready, everything given up that a kernel does not need, launches.
+void perform(const Job& job, const std::vector<const KwKernel*>& kernels, Memory& memory, const Candidate& candidate,
+             const RunSpec& run, int report_fd) {
+  die_with_parent();
+  close_all_but(report_fd);
+  report_to(report_fd);
+  catch_crashes();
+  memory.keep_only(run);
+  Grid grid(job.threads, job.stack_bytes);
+  crash_context().grid = &grid;
   std::vector<Arguments> arguments;
   for (const LaunchSpec& launch : job.launches) arguments.emplace_back(launch, run, memory);
   std::vector<Launch> launches;
@@ -63,40 +85,44 @@ bool perform(const Job& job, const std::vector<const KwKernel*>& kernels, const 
   for (const Copy& copy : run.copies) memory.copy(copy);
   poison_shared_memory(job, candidate, grid);
 #ifdef KW_CHECK
+  checker().prepare(job, candidate);
   checker().begin_run(run, memory);
+#else
+  warm_up(job, grid);
 #endif
-  report("begin\t%zu", index);
-  const uint64_t begin = now_ns();
+  const unsigned long long cpu_before = cpu_time_ns(grid);
+  if (!confine(report_fd)) report("note\tsystem calls are not confined on this kernel");
+  report("begin\t%llu", cpu_before);
   for (const Launch& launch : launches) {
     crash_context().kernel = launch.kernel->name;
     if (!grid.run(launch)) break;
   }
-  const uint64_t end = now_ns();
-  report("time\t%zu\t%llu", index, static_cast<unsigned long long>(end - begin));
 #ifdef KW_CHECK
   checker().end_run();
 #endif
-  return failures() == 0;
+  if (failures() > 0) _exit(0);
+  report("time");
+  await_the_end();
 }
 
-void run_job(const char* artifact, int job_fd, int report_fd) {
+void run_job(const char* artifact, int job_fd) {
   die_with_parent();
   const Job job = read_job(job_fd);
   limit_resources(job.memory_bytes, job.cpu_seconds);
-  catch_crashes();
-  const Memory memory(job.regions);
+  share_print_log();
+  Memory memory(job.regions);
   crash_context().memory = &memory;
   const Candidate candidate(artifact);
   std::vector<const KwKernel*> kernels;
   for (const LaunchSpec& launch : job.launches) kernels.push_back(candidate.kernel_for(launch));
-  Grid grid(job.threads, job.stack_bytes);
-  crash_context().grid = &grid;
-#ifdef KW_CHECK
-  checker().prepare(job, candidate);
-#endif
-  if (!confine(report_fd)) report("note\tsystem calls are not confined on this kernel");
   for (size_t i = 0; i < job.runs.size(); i++) {
-    if (!perform(job, kernels, memory, candidate, grid, i)) break;
+    report("start\t%zu", i);
+    const RunSeen seen = run_in_child(
+        [&](int report_fd) { perform(job, kernels, memory, candidate, job.runs[i], report_fd); });
+    report("ran\t%zu\t%d\t%llu\t%llu\t%d", i, static_cast<int>(seen.complete),
+           static_cast<unsigned long long>(seen.nanoseconds),
+           static_cast<unsigned long long>(seen.cpu_nanoseconds), seen.status);
+    if (seen.failed || !seen.complete) break;
   }
   report_printed();
   report("end");
@@ -109,10 +135,9 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: runner ARTIFACT JOB_FD REPORT_FD\n");
     return 2;
   }
-  const int report_fd = atoi(argv[3]);
-  kw::report_to(report_fd);
+  kw::report_to(atoi(argv[3]));
   try {
-    kw::run_job(argv[1], atoi(argv[2]), report_fd);
+    kw::run_job(argv[1], atoi(argv[2]));
   } catch (const std::bad_alloc&) {
     kw::launch_failed("out of memory");
   } catch (const std::exception& error) {

@@ -8,14 +8,15 @@
 namespace kw {
 class Memory {
  public:
-  static constexpr unsigned char kCanary = 0xCB;
-
   // Maps every region; ends the process with "out of memory" when there is no room.
   explicit Memory(const std::vector<RegionSpec>& specs);
 
   unsigned char* data(unsigned region) const { return regions_.at(region).data; }
   const RegionSpec& spec(unsigned region) const { return *regions_.at(region).spec; }
   unsigned count() const { return static_cast<unsigned>(regions_.size()); }
+
+  // Takes every buffer away that a run does not use, and brings in the pages of those it reads.
+  void keep_only(const RunSpec& run);
 
   // Repeats an 8-byte pattern over the buffer.
   void fill(const Fill& fill) const;

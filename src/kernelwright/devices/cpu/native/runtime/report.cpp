@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,13 +14,18 @@ constexpr size_t kMaxLine = 1024;
 constexpr unsigned kMaxFindings = 64;
 constexpr size_t kMaxPrinted = 4096;
 
+// In memory shared with the runs: whatever stands in it is only ever shown.
+struct PrintLog {
+  size_t used;
+  char text[kMaxPrinted];
+};
+
 struct Reporter {
   std::mutex mutex;
   int fd = -1;
   unsigned findings = 0;
   unsigned failures = 0;
-  size_t printed = 0;
-  char log[kMaxPrinted];
+  PrintLog* log = nullptr;
 };
 
 // One a process: kernels, signal handlers and workers all report to the same pipe.
@@ -88,18 +94,27 @@ void launch_failed(const char* format, ...) {
   end_with("launch\t", format, arguments);
 }
 
+void share_print_log() {
+  void* page = mmap(nullptr, sizeof(PrintLog), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) launch_failed("out of memory: no room for what kernels print");
+  reporter().log = static_cast<PrintLog*>(page);
+}
+
 int print(const char* format, va_list arguments) {
   const std::lock_guard<std::mutex> lock(reporter().mutex);
-  const size_t room = kMaxPrinted - reporter().printed;
-  const int length = vsnprintf(reporter().log + reporter().printed, room, format, arguments);
-  if (length > 0) reporter().printed += std::min(static_cast<size_t>(length), room - 1);
+  PrintLog& log = *reporter().log;
+  const size_t used = std::min(log.used, kMaxPrinted - 1), room = kMaxPrinted - used;
+  const int length = vsnprintf(log.text + used, room, format, arguments);
+  if (length > 0) log.used = used + std::min(static_cast<size_t>(length), room - 1);
   return length;
 }
 
 void report_printed() {
-  const Reporter& r = reporter();
-  for (size_t at = 0; at < r.printed;) {
-    const char* line = r.log + at;
+  PrintLog& log = *reporter().log;
+  const size_t used = std::min(log.used, kMaxPrinted - 1);
+  log.text[used] = 0;
+  for (size_t at = 0; at < used;) {
+    const char* line = log.text + at;
     const size_t length = strcspn(line, "\n");
     report("printed\t%.*s", static_cast<int>(std::min<size_t>(length, kMaxLine)), line);
     at += length + 1;
