@@ -361,7 +361,7 @@ def test_candidates_a_second(bench: Bench) -> None:
     text = ", ".join(f"{key} {value * 1e3:.1f} ms" for key, value in parts.items())
     tell(f"\none gemm candidate: {wall * 1e3:.1f} ms ({text}; its kernels alone {on_device * 1e3:.1f} ms)")
     tell(f"first time with inputs and references: {first.check_seconds + first.time_seconds:.2f} s")
-    tell("late gates:", bench.runner.gpu.late_gates, "state:", bench.runner.state)
+    tell("late gates:", bench.runner.gpu.late_gates, "conditions:", result.timings[0].conditions)
     assert wall - on_device < 0.1
     assert bench.runner.gpu.late_gates == 0
 

@@ -29,7 +29,7 @@ template <class T> static T __shfl_down_sync(unsigned, T, int) { return T(0); }
 template <class T> static void atomicAdd(T* at, T value) { *at += value; }
 template <class T> static void atomicMax(T* at, T value) { *at = value > *at ? value : *at; }
 template <class T> static T min(T a, T b) { return a < b ? a : b; }
-static double __longlong(long long x) { double d; memcpy(&d, &x, 8); return d; }
+static double __longlong_as_double(long long x) { double d; memcpy(&d, &x, 8); return d; }
 static long long __double_as_longlong(double x) { long long r; memcpy(&r, &x, 8); return r; }
 static float __uint_as_float(unsigned x) { float f; memcpy(&f, &x, 4); return f; }
 using std::fabs; using std::fmax; using std::isfinite;
@@ -65,10 +65,12 @@ static void trusted(std::map<std::string, Function>& table) {
     add("kw_guard_fill", [](void** p) { kw_guard_fill(P(Spans, 0), P(u64, 1)); });
     add("kw_guard_check", [](void** p) { kw_guard_check(P(Spans, 0), P(u64, 1), P(Row*, 2)); });
     add("kw_hash", [](void** p) { kw_hash(P(Spans, 0), P(u64, 1), P(Row*, 2)); });
-    add("kw_squares", [](void** p) { kw_squares(P(double*, 0), P(u64, 1), P(double*, 2), P(u64*, 3)); });
+    add("kw_hide", [](void** p) { kw_hide(P(u64*, 0), P(u64*, 1), P(u64, 2), P(Key, 3)); });
+    add("kw_squares", [](void** p) { kw_squares(P(u64*, 0), P(u64, 1), P(Key, 2), P(double*, 3), P(u64*, 4)); });
 #define ADD(NAME, TYPE)                                                                             \
     add("kw_compare_" #NAME, [](void** p) {                                                         \
-        kw_compare_##NAME(P(TYPE*, 0), P(double*, 1), P(u64, 2), P(double, 3), P(double, 4), P(Row*, 5)); \
+        kw_compare_##NAME(P(TYPE*, 0), P(u64*, 1), P(u64, 2), P(Key, 3), P(double, 4), P(double, 5),  \
+                          P(Poison, 6), P(Row*, 7));                                                  \
     });
     ADD(float32, float) ADD(float64, double) ADD(int32, int) ADD(uint8, unsigned char)
 }

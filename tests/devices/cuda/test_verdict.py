@@ -8,8 +8,8 @@ from kernelwright.devices.cuda.verdict import Mismatch, Sample, decode, is_poiso
 
 
 def test_mismatch_from_a_row() -> None:
-    row = np.array([(3, 2**64 - 1 - 17, 2.5, 1)], ROW)[0]
-    assert Mismatch.of(row) == Mismatch(bad=3, first=17, worst=2.5, non_finite=1)
+    row = np.array([(3, 2**64 - 1 - 17, 2.5, 1, 99, 2)], ROW)[0]
+    assert Mismatch.of(row) == Mismatch(bad=3, first=17, worst=2.5, non_finite=1, unwritten=2)
 
 
 def test_wrong_values() -> None:
@@ -30,6 +30,10 @@ def test_wrong_values_without_sample_and_special_cases() -> None:
     assert "got nothing (never written), expected 1" in unwritten
     assert "2 are NaN or infinite on one side only" in unwritten
     assert "worst" not in unwritten
+    # Values that a later run has overwritten cannot be shown; how many were never written is known all the same.
+    assert wrong_values("p", "C", (4,), Mismatch(3, 2, 9.0, 0, 2)).endswith(
+        "2 were never written; worst error 9 x tolerance"
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from kernelwright.devices.base import Array, Buffer, CaseSource, Tolerance
 from kernelwright.devices.cuda.buffers import GUARD, Guarded
 from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.reference import Reference, bytes_of
+from kernelwright.devices.cuda.trusted import Hidden
 
 SETTLE_S: Final = 60.0
 
@@ -47,12 +48,17 @@ def buffer_bytes(buffer: Buffer) -> int:
 
 @dataclass(frozen=True)
 class InputSet:
-    """One input set on the device: pristine inputs with their fingerprints, right outputs, tolerances."""
+    """One input set on the device: pristine inputs with their fingerprints, hidden right outputs, tolerances."""
 
     arrays: dict[str, Guarded]
     fingerprints: dict[str, int]
-    expected: dict[str, int]
+    expected: dict[str, Hidden]
     tolerance: dict[str, Tolerance]
+
+    @cached_property
+    def keys(self) -> tuple[bytes, ...]:
+        """Keys of the outputs: hashes of outputs can be compared under the same keys only."""
+        return tuple(hidden.key for hidden in self.expected.values())
 
 
 @dataclass
@@ -107,8 +113,8 @@ class CaseStore:
         for entry in data.sets if data else ():
             for array in entry.arrays.values():
                 self.gpu.driver.free(array.base)
-            for pointer in entry.expected.values():
-                self.gpu.driver.free(pointer)
+            for hidden in entry.expected.values():
+                self.gpu.driver.free(hidden.pointer)
 
     def clear(self) -> None:
         """Forget all cases."""
@@ -158,16 +164,16 @@ class CaseStore:
         gpu, held = self.gpu, list(arrays.values())
         operations = [
             gpu.zero_rows(len(held)),
-            *gpu.trusted.guard_fill(held),
             *gpu.trusted.hash(held, gpu.row(0)),
+            gpu.fetch_rows(len(held)),
         ]
-        gpu.run([*operations, gpu.fetch_rows(len(held))], SETTLE_S, gated=False)
+        gpu.run(operations, SETTLE_S, gated=False)
         rows = gpu.read_rows(len(held))
         return {name: int(row["bad"]) for name, row in zip(arrays, rows, strict=True)}
 
-    def _rms(self, pointer: int, count: int) -> float:
+    def _rms(self, hidden: Hidden, count: int) -> float:
         gpu = self.gpu
-        operations = [gpu.zero_rows(1), gpu.trusted.squares(pointer, count, gpu.row(0)), gpu.fetch_rows(1)]
+        operations = [gpu.zero_rows(1), gpu.trusted.squares(hidden, count, gpu.row(0)), gpu.fetch_rows(1)]
         gpu.run(operations, SETTLE_S, gated=False)
         row = gpu.read_rows(1)[0]
         finite = int(row["first_inverted"])

@@ -3,7 +3,7 @@
 import ctypes
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,12 +24,24 @@ _FLAG, _LATE, _MARK = 0, 64, 128
 _SPIN_S: Final = 0.002
 _WARM_UP_S: Final = 60.0
 
-ROW: Final = np.dtype([("bad", "<u8"), ("first_inverted", "<u8"), ("worst", "<f8"), ("mask", "<u8")])
+ROW: Final = np.dtype(
+    [
+        ("bad", "<u8"),
+        ("first_inverted", "<u8"),
+        ("worst", "<f8"),
+        ("mask", "<u8"),
+        ("hash", "<u8"),
+        ("unwritten", "<u8"),
+    ]
+)
 Rows = npt.NDArray[Any]
 
 
 class Gpu:
-    """Owns the context and what every run needs. Raises MissingError where there is no device."""
+    """Owns the context and what every run needs. Raises MissingError where there is no device.
+
+    ``lost``: the context is gone with a candidate (a crash, an endless kernel).
+    """
 
     def __init__(self, ordinal: int, cache_dir: Path | None, memory_share: float) -> None:
         nvrtc = Nvrtc()
@@ -48,7 +60,8 @@ class Gpu:
         self._done = self.driver.event()
         self._turn = 0
         self.late_gates = 0
-        self.spent: dict[str, float] = {"enqueue": 0.0, "wait": 0.0}
+        self.lost = False
+        self.spent: dict[str, float] = {"load": 0.0, "enqueue": 0.0, "wait": 0.0}
         self._limit_persisting_l2()
         self._warm_up()
 
@@ -110,12 +123,40 @@ class Gpu:
         """Start counting marks at 0."""
         ctypes.c_uint32.from_address(self._host + _MARK).value = 0
 
-    def run(self, operations: Sequence[Operation], timeout_s: float, *, gated: bool) -> bool:
+    def run(
+        self,
+        operations: Sequence[Operation],
+        timeout_s: float,
+        *,
+        gated: bool,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> bool:
         """Put all into the stream and wait. ``False`` when the time-out passed (the stream still runs then).
 
         ``gated``: the stream is held until everything is queued, so that the GPU never waits for the host.
+        ``meanwhile`` is called while the GPU works. After a time-out or a crash the GPU is :attr:`lost`.
         Raises CudaError when the device fails, LaunchRefused when it refuses a launch.
         """
+        try:
+            done = self._run(operations, timeout_s, gated=gated, meanwhile=meanwhile)
+        except CudaError as error:
+            self.lost = self.lost or error.sticky
+            raise
+        self.lost = self.lost or not done
+        return done
+
+    def settle(self, timeout_s: float) -> None:
+        """Wait until the stream is empty. Raises CudaError when the device fails meanwhile."""
+        self.run([], timeout_s, gated=False)
+
+    def _run(
+        self,
+        operations: Sequence[Operation],
+        timeout_s: float,
+        *,
+        gated: bool,
+        meanwhile: Callable[[], None] | None,
+    ) -> bool:
         flag = ctypes.c_uint32.from_address(self._host + _FLAG)
         start = time.perf_counter()
         if gated:
@@ -128,17 +169,14 @@ class Gpu:
         finally:
             flag.value = self._turn
         queued = time.perf_counter()
+        if meanwhile is not None:
+            meanwhile()
         done = self._wait(timeout_s)
         self.spent["enqueue"] += queued - start
         self.spent["wait"] += time.perf_counter() - queued
         if done and gated and ctypes.c_uint32.from_address(self._host + _LATE).value == self._turn:
             self.late_gates += 1
         return done
-
-    def settle(self, timeout_s: float) -> bool:
-        """Wait until the stream is empty; ``False`` on time-out."""
-        self.driver.record(self._done)
-        return self._wait(timeout_s)
 
     def _wait(self, timeout_s: float) -> bool:
         start = time.perf_counter()

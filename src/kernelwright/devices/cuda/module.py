@@ -1,13 +1,18 @@
 """A candidate's cubin on the device: its kernels, their limits, launches ready to be queued."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from math import prod
+from pathlib import Path
 from typing import Any, Final
 
 from kernelwright.core.device import DeviceFacts
+from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import LaunchSpec, ResolvedPlan
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.cuda.driver import CudaError, Driver
+from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, Operation
 from kernelwright.devices.cuda.parameters import Parameters, pack_scalar, pointer
 
@@ -28,7 +33,7 @@ class Module:
         if result[0]:
             if CudaError(int(result[0]), "", "").sticky:
                 driver.ok(result, "cuModuleLoadData")
-            raise CandidateFailed(Status.LAUNCH_FAILED, f"the cubin does not load: {result[0].name}")
+            raise _unusable(f"the cubin does not load: {result[0].name}")
         self._module = result[1]
 
     def close(self) -> None:
@@ -56,7 +61,7 @@ class Module:
         if launch.cooperative:
             parts.append(f"cooperative: at most {self._resident_blocks(function, launch)} blocks fit at once")
         reason = f"kernel {launch.kernel!r} cannot be launched: {error.name} ({', '.join(parts)})"
-        return CandidateFailed(Status.LAUNCH_FAILED, reason)
+        return _unusable(reason)
 
     def _operation(self, launch: LaunchSpec, pointers: Mapping[str, int]) -> Operation:
         api, function = self.driver.api, self._function(launch.kernel)
@@ -163,10 +168,9 @@ class Module:
             have = 8 if argument.is_buffer else len(self._value(launch, index, {}))
             if have != size:
                 kind = f"a pointer to {argument.dtype}" if argument.is_buffer else argument.dtype
-                raise CandidateFailed(
-                    Status.LAUNCH_FAILED,
+                raise _unusable(
                     f"kernel {launch.kernel!r} argument {index + 1} is {size} bytes,"
-                    f" the plan gives {argument.name!r}: {kind} ({have})",
+                    f" the plan gives {argument.name!r}: {kind} ({have})"
                 )
 
     def _set(self, function: Any, name: str, value: int, launch: LaunchSpec) -> None:
@@ -191,13 +195,35 @@ class Module:
         if kernel not in self._functions:
             result = self.driver.api.cuModuleGetFunction(self._module, kernel.encode())
             if result[0]:
-                raise CandidateFailed(
-                    Status.LAUNCH_FAILED, f"the cubin has no kernel {kernel!r}: {result[0].name}"
-                )
+                raise _unusable(f"the cubin has no kernel {kernel!r}: {result[0].name}")
             self.driver.preload(result[1])
             self._functions[kernel] = result[1]
         return self._functions[kernel]
 
 
+@contextmanager
+def loaded(gpu: Gpu, artifact: str) -> Iterator[Module]:
+    """The artifact loaded anew: module globals start as its author wrote them.
+
+    Raises CandidateFailed when it does not load, HarnessError when it cannot be read.
+    """
+    try:
+        cubin = Path(artifact).read_bytes()
+    except OSError as error:
+        raise HarnessError(f"the artifact cannot be read: {error}") from None
+    started = time.perf_counter()
+    module = Module(gpu.driver, gpu.facts, cubin)
+    gpu.spent["load"] += time.perf_counter() - started
+    try:
+        yield module
+    finally:
+        if not gpu.lost:
+            module.close()
+
+
+def _unusable(reason: str) -> CandidateFailed:
+    return CandidateFailed(Status.LAUNCH_FAILED, reason, Check.LAUNCH_LIMITS)
+
+
 def _refused(launch: LaunchSpec, why: str) -> CandidateFailed:
-    return CandidateFailed(Status.LAUNCH_FAILED, f"kernel {launch.kernel!r} cannot be launched: {why}")
+    return _unusable(f"kernel {launch.kernel!r} cannot be launched: {why}")

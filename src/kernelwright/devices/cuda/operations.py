@@ -1,6 +1,7 @@
 """What is put into the stream, prepared ahead: putting it there is then one plain call each."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from kernelwright.core.launch import LaunchSpec
@@ -9,13 +10,24 @@ from kernelwright.devices.cuda.driver import CudaError
 
 
 class CandidateFailed(Exception):  # noqa: N818 - control flow inside this package, never leaves it
-    """The candidate failed; becomes the run's result. ``broken`` when the device context is lost with it."""
+    """The candidate failed; becomes the run's result. ``side`` is set in a duel: whose fault it is."""
 
-    def __init__(self, status: Status, reason: str, *, broken: bool = False) -> None:
+    def __init__(self, status: Status, reason: str, check: str, side: str = "") -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
-        self.broken = broken
+        self.check = check
+        self.side = side
+
+
+@contextmanager
+def blame(side: str) -> Iterator[None]:
+    """What fails here fails by this side of a duel."""
+    try:
+        yield
+    except CandidateFailed as failure:
+        failure.side = failure.side or side
+        raise
 
 
 class Operation(NamedTuple):

@@ -1,12 +1,13 @@
 """The cuda device's runner: checks every run of a candidate and times it."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import DeviceLost, HarnessError
+from kernelwright.core.errors import DeviceLost
 from kernelwright.core.outcome import CaseTiming, Status
-from kernelwright.devices.alternate import alternate
 from kernelwright.devices.base import (
     CaseRequest,
     CaseSource,
@@ -14,33 +15,31 @@ from kernelwright.devices.base import (
     DuelResult,
     RunRequest,
     RunResult,
-    TimingProtocol,
 )
+from kernelwright.devices.cuda.bench import Bench, is_short
 from kernelwright.devices.cuda.casedata import CaseStore
 from kernelwright.devices.cuda.driver import CudaError
+from kernelwright.devices.cuda.duel import duel
 from kernelwright.devices.cuda.gpu import Gpu
-from kernelwright.devices.cuda.module import Module
+from kernelwright.devices.cuda.module import loaded
 from kernelwright.devices.cuda.operations import CandidateFailed
 from kernelwright.devices.cuda.reference import Reference
-from kernelwright.devices.cuda.session import CaseSession
-from kernelwright.devices.cuda.state import DeviceState, StateReader, findings
+from kernelwright.devices.cuda.session import Entrant
+from kernelwright.devices.cuda.state import StateReader, findings
+from kernelwright.devices.cuda.trusted import POISON
+from kernelwright.devices.cuda.watched import Repeats
 
 
 class CudaRunner:
     """Owns one GPU. Keep one source for many runs: its inputs and right outputs stay on the device.
 
-    ``broken`` turns true when the context is lost with a candidate (a crash, an endless kernel): the result is
-    returned, and the process has to be replaced. ``spent`` has seconds by phase over all runs.
     Raises MissingError without a device or NVIDIA's packages, with the install line.
     """
 
     def __init__(self, ordinal: int = 0, cache_dir: Path | None = None, memory_share: float = 0.4) -> None:
         self.gpu = Gpu(ordinal, cache_dir, memory_share)
-        self.store = CaseStore(self.gpu, Reference(self.gpu.pool, ordinal))
-        self.broken = False
-        self.state: DeviceState | None = None
+        self.store = CaseStore(self.gpu, Reference(self.gpu))
         self._reader = StateReader(self.gpu.facts.uuid)
-        self._load_s = 0.0
 
     @property
     def facts(self) -> DeviceFacts:
@@ -48,43 +47,61 @@ class CudaRunner:
         return self.gpu.facts
 
     @property
+    def broken(self) -> bool:
+        """The context is lost with a candidate (a crash, an endless kernel): this process has to be replaced."""
+        return self.gpu.lost
+
+    @property
     def spent(self) -> dict[str, float]:
         """Seconds in module loading, in putting work into the stream, and in waiting for the device."""
-        return {"load": self._load_s, **self.gpu.spent}
+        return dict(self.gpu.spent)
 
     def run(self, request: RunRequest, source: CaseSource) -> RunResult:
-        """First every case once, checked; then the timed runs, each checked. Stops at the first failure.
+        """First every case once, checked; then, loaded anew, the timed runs, each checked. Stops at the first failure.
 
         ``timeout_s`` bounds one untimed run, and a case's timed runs together. ``CaseTiming.max_error`` is the
         worst error over all runs in multiples of the tolerance.
         Raises DeviceLost after :attr:`broken`, HarnessError or ProblemError when it is not the candidate's fault.
         """
-        if self.broken:
-            raise DeviceLost(f"{self.facts.name} lost its context with an earlier candidate")
-        driver = self.gpu.driver
-        driver.ok(driver.api.cuCtxSetCurrent(driver.context), "cuCtxSetCurrent")
         clock, late = _Clock(), self.gpu.late_gates
+        bench = Bench(self.gpu, self.store, self._reader, source, request.timing, request.timeout_s)
         try:
-            timings = self._run(request, source, clock)
+            with self._current():
+                timings = _check_only(bench, request) if request.check_only else _run(bench, request, clock)
         except CandidateFailed as failure:
             return RunResult(
-                failure.status, failure.reason, check_seconds=clock.check(), time_seconds=clock.time()
+                failure.status,
+                failure.reason,
+                check_seconds=clock.check(),
+                time_seconds=clock.time(),
+                check=failure.check,
             )
-        except CudaError as error:
-            self.broken = self.broken or error.sticky
-            raise
-        self.state = self._reader.read() if timings else None
         return RunResult(
             Status.MEASURED,
             timings=timings,
-            findings=findings(self.state) + _late(self.gpu.late_gates - late),
+            findings=findings([(t.case, t.conditions) for t in timings]) + _late(self.gpu.late_gates - late),
             check_seconds=clock.check(),
             time_seconds=clock.time(),
         )
 
     def duel(self, request: DuelRequest, source: CaseSource) -> DuelResult:
-        """Blocks of runs in turn."""
-        return alternate(self, request, source)
+        """Single runs in turn (see :func:`kernelwright.devices.cuda.duel.duel`). Raises as :meth:`run`."""
+        started, late = time.perf_counter(), self.gpu.late_gates
+        bench = Bench(self.gpu, self.store, self._reader, source, request.timing, request.timeout_s)
+        try:
+            with self._current():
+                cases = duel(bench, request)
+        except CandidateFailed as failure:
+            seconds = time.perf_counter() - started
+            return DuelResult(
+                failure.status, failure.reason, failure.check, at_fault=failure.side, seconds=seconds
+            )
+        return DuelResult(
+            Status.MEASURED,
+            cases=cases,
+            findings=findings([(c.case, c.conditions) for c in cases]) + _late(self.gpu.late_gates - late),
+            seconds=time.perf_counter() - started,
+        )
 
     def close(self) -> None:
         """Free the device."""
@@ -92,54 +109,65 @@ class CudaRunner:
             self.store.clear()
             self.gpu.pool.trim()
             self.gpu.close()
-        self.broken = True
+        self.gpu.lost = True
 
-    def _run(self, request: RunRequest, source: CaseSource, clock: "_Clock") -> tuple[CaseTiming, ...]:
-        started = time.perf_counter()
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """The device's context is current in this thread."""
+        if self.broken:
+            raise DeviceLost(f"{self.facts.name} lost its context with an earlier candidate")
+        driver = self.gpu.driver
+        driver.ok(driver.api.cuCtxSetCurrent(driver.context), "cuCtxSetCurrent")
         try:
-            cubin = Path(request.artifact).read_bytes()
-        except OSError as error:
-            raise HarnessError(f"the artifact cannot be read: {error}") from None
-        module = Module(self.gpu.driver, self.facts, cubin)
-        self._load_s += time.perf_counter() - started
-        try:
-            for case in request.cases:
-                self._check(request, case, module, source)
-            clock.checked()
-            if request.check_only:
-                return ()
-            return tuple(self._time(request, case, module, source) for case in request.cases)
-        except CandidateFailed as failure:
-            self.broken = failure.broken
-            raise
+            yield
         except CudaError as error:
-            self.broken = error.sticky
+            self.gpu.lost = self.gpu.lost or error.sticky
             raise
-        finally:
-            if not self.broken:
-                module.close()
-
-    def _check(self, request: RunRequest, case: CaseRequest, module: Module, source: CaseSource) -> None:
-        with CaseSession(self.gpu, self.store, module, source, case, slots=1) as session:
-            first_ms = session.check(request.timeout_s)
-        runs = request.timing.runs
-        if not request.check_only and first_ms * runs > request.timeout_s * 1e3:
-            raise CandidateFailed(
-                Status.TIMED_OUT,
-                f"case {case.case}: one run took {first_ms:.4g} ms, {runs} timed runs"
-                f" would pass the limit of {request.timeout_s:g} s",
-            )
-
-    def _time(self, request: RunRequest, case: CaseRequest, module: Module, source: CaseSource) -> CaseTiming:
-        graph = is_short(case, request.timing)
-        slots = request.timing.graph_runs if graph else max(1, request.timing.input_sets)
-        with CaseSession(self.gpu, self.store, module, source, case, slots=slots) as session:
-            return session.time(request.timing, request.timeout_s, graph=graph)
 
 
-def is_short(case: CaseRequest, timing: TimingProtocol) -> bool:
-    """Whether a case is timed through a graph: its known physical floor is below the limit."""
-    return 0 < case.floor_ms < timing.graph_below_ms and timing.graph_runs > 1
+def _check_only(bench: Bench, request: RunRequest) -> tuple[CaseTiming, ...]:
+    with loaded(bench.gpu, request.artifact) as module:
+        entrant = Entrant(module, Repeats())
+        for case in request.cases:
+            bench.check(entrant, case, passes=len(POISON))
+    return ()
+
+
+def _run(bench: Bench, request: RunRequest, clock: "_Clock") -> tuple[CaseTiming, ...]:
+    repeats = Repeats()
+    runs = []
+    with loaded(bench.gpu, request.artifact) as module:
+        entrant = Entrant(module, repeats)
+        for case in request.cases:
+            first_ms = bench.check(entrant, case)
+            runs.append(_runs(bench, case, first_ms))
+            bench.in_time(entrant, case, first_ms, runs[-1])
+    clock.checked()
+    with loaded(bench.gpu, request.artifact) as module:
+        entrant = Entrant(module, repeats)
+        return tuple(_time(bench, entrant, *pair) for pair in zip(request.cases, runs, strict=True))
+
+
+def _runs(bench: Bench, case: CaseRequest, first_ms: float) -> int:
+    """Timed runs of a case: few for a clear loser. The first run of a short kernel is mostly launch overhead."""
+    timing = bench.timing
+    if first_ms <= case.loser_above_ms or is_short(case, timing):
+        return timing.runs
+    return min(timing.runs, max(timing.loser_runs, timing.dropped + 1))
+
+
+def _time(bench: Bench, entrant: Entrant, case: CaseRequest, runs: int) -> CaseTiming:
+    slots = bench.slots(case, runs)
+    with bench.session(entrant, case, slots) as session:
+        if is_short(case, bench.timing):
+            method, divisor = "graph", slots
+            with session.graph() as graph:
+                block = bench.take(session.steps(runs, graph))
+        else:
+            method, divisor = "events", 1
+            block = bench.take(session.steps(runs, None))
+    samples = tuple(ms / divisor for ms in block.samples_ms[bench.timing.dropped :])
+    return CaseTiming(case.case, samples, method, block.worst_error, block.conditions, block.discarded)
 
 
 def _late(gates: int) -> tuple[str, ...]:

@@ -18,6 +18,13 @@ struct Row {
     u64 first_inverted;
     u64 worst_bits;
     u64 mask;
+    u64 hash;
+    u64 unwritten;
+};
+
+// Hides the right outputs. It travels as a launch parameter only.
+struct Key {
+    u64 a, b;
 };
 
 __device__ static u64 now() {
@@ -31,6 +38,9 @@ __device__ static u64 mix(u64 x) {  // finaliser of SplitMix64 (Steele, Lea, Flo
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
     return x ^ (x >> 31);
 }
+
+// Word i of a key's keystream.
+__device__ static u64 stream(Key key, u64 i) { return mix(mix(key.a + i * 0x9e3779b97f4a7c15ull) ^ key.b); }
 
 // Holds the stream until the host has put the whole sequence into the queue. It ends by itself.
 extern "C" __global__ void kw_gate(const volatile unsigned* flag, unsigned* late, unsigned want, u64 limit_ns) {
@@ -111,13 +121,24 @@ extern "C" __global__ void kw_hash(Spans spans, u64 seed, Row* rows) {
     if (threadIdx.x % 32 == 0 && sum) atomicAdd(&rows[blockIdx.y].bad, sum);
 }
 
-// Sum of squares (as double) and number of the finite values.
-extern "C" __global__ void kw_squares(const double* data, u64 count, double* sum, u64* finite) {
+// Writes float64 values XOR a keystream; "from" and "to" may be the same.
+extern "C" __global__ void kw_hide(const u64* from, u64* to, u64 count, Key key) {
+    u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+    for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
+        to[i] = from[i] ^ stream(key, i);
+}
+
+__device__ static double shown(u64 hidden, u64 word) {
+    return __longlong_as_double(static_cast<long long>(hidden ^ word));
+}
+
+// Sum of squares (as double) and number of the finite values of a hidden array.
+extern "C" __global__ void kw_squares(const u64* data, u64 count, Key key, double* sum, u64* finite) {
     double part = 0;
     u64 seen = 0;
     u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
     for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-        double x = data[i];
+        double x = shown(data[i], stream(key, i));
         if (isfinite(x)) {
             part += x * x;
             ++seen;
@@ -150,14 +171,40 @@ __device__ static double value(T x) {
     return static_cast<double>(x);
 }
 
-// |out - ref| <= atol + rtol * |ref| in float64; a value that is finite on one side only is wrong.
+// The poison words of kw_fill: each is one 16-bit pattern twice.
+struct Poison {
+    unsigned first, second;
+};
+
 template <typename T>
-__device__ static void compare(const T* out, const double* ref, u64 count, double atol, double rtol, Row* row) {
-    u64 bad = 0, first = ~0ull, mask = 0;
+__device__ static u64 bits_of(const T& x) {
+    u64 bits = 0;
+    memcpy(&bits, &x, sizeof(T));
+    return bits;
+}
+
+// Whether an element of at least two bytes holds poison.
+template <typename T>
+__device__ static bool unwritten(u64 bits, Poison poison) {
+    u64 mask = ~0ull >> (64 - 8 * sizeof(T));
+    u64 first = (static_cast<u64>(poison.first) << 32 | poison.first) & mask;
+    u64 second = (static_cast<u64>(poison.second) << 32 | poison.second) & mask;
+    return sizeof(T) > 1 && (bits == first || bits == second);
+}
+
+// |out - ref| <= atol + rtol * |ref| in float64; a value that is finite on one side only is wrong. The hash is a
+// sum over mixed words, independent of the order of the blocks; all NaN count as one.
+template <typename T>
+__device__ static void compare(const T* out, const u64* ref, u64 count, Key key, double atol, double rtol,
+                               Poison poison, Row* row) {
+    u64 bad = 0, first = ~0ull, mask = 0, hash = 0, never = 0;
     double worst = 0;
     u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
     for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-        double got = value(out[i]), want = ref[i];
+        T raw = out[i];
+        u64 word = stream(key, i), bits = bits_of(raw);
+        double got = value(raw), want = shown(ref[i], word);
+        hash += mix(word + (got == got ? bits : ~0ull));
         bool wrong;
         if (isfinite(got) && isfinite(want)) {
             double error = fabs(got - want), allowed = atol + rtol * fabs(want);
@@ -169,6 +216,7 @@ __device__ static void compare(const T* out, const double* ref, u64 count, doubl
         }
         if (wrong) {
             ++bad;
+            never += unwritten<T>(bits, poison);
             first = min(first, i);
         }
     }
@@ -176,16 +224,22 @@ __device__ static void compare(const T* out, const double* ref, u64 count, doubl
         atomicAdd(&row->bad, bad);
         atomicMax(&row->first_inverted, ~first);
         if (mask) atomicAdd(&row->mask, mask);
+        if (never) atomicAdd(&row->unwritten, never);
     }
     // Non-negative doubles order like their bits.
-    for (int lane = 16; lane; lane /= 2) worst = fmax(worst, __shfl_down_sync(0xffffffffu, worst, lane));
-    if (threadIdx.x % 32 == 0 && worst > 0) atomicMax(&row->worst_bits, (u64)__double_as_longlong(worst));
+    for (int lane = 16; lane; lane /= 2) {
+        worst = fmax(worst, __shfl_down_sync(0xffffffffu, worst, lane));
+        hash += __shfl_down_sync(0xffffffffu, hash, lane);
+    }
+    if (threadIdx.x % 32) return;
+    if (worst > 0) atomicMax(&row->worst_bits, (u64)__double_as_longlong(worst));
+    if (hash) atomicAdd(&row->hash, hash);
 }
 
 #define COMPARE(NAME, TYPE)                                                                                      \
-    extern "C" __global__ void kw_compare_##NAME(const TYPE* out, const double* ref, u64 count, double atol,     \
-                                                 double rtol, Row* row) {                                        \
-        compare<TYPE>(out, ref, count, atol, rtol, row);                                                         \
+    extern "C" __global__ void kw_compare_##NAME(const TYPE* out, const u64* ref, u64 count, Key key,            \
+                                                 double atol, double rtol, Poison poison, Row* row) {            \
+        compare<TYPE>(out, ref, count, key, atol, rtol, poison, row);                                            \
     }
 COMPARE(float16, Half)
 COMPARE(bfloat16, Brain)

@@ -1,8 +1,10 @@
 """The harness's own kernels (``trusted.cu``) as prepared operations."""
 
 import hashlib
+import secrets
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,12 +17,13 @@ from kernelwright.devices.cuda.parameters import Parameters, pointer
 
 POISON: Final = (0x7FF97FF9, 0xFFFAFFFA)
 """Words that read as NaN in float16, bfloat16, float32 and float64 alike; they alternate between runs, so an
-integer output that equals one by chance does not equal both."""
+integer output that equals one by chance does not equal both. Each is one 16-bit pattern twice."""
 
-ROW_BYTES: Final = 32
+ROW_BYTES: Final = 48
 _SPANS: Final = 24
 _THREADS: Final = 256
 _READY: Final = 20_000
+_WORD: Final = (1 << 64) - 1
 
 
 def trusted_cubin(nvrtc: Nvrtc, arch: str, cache_dir: Path | None) -> bytes:
@@ -41,13 +44,43 @@ def trusted_cubin(nvrtc: Nvrtc, arch: str, cache_dir: Path | None) -> bytes:
     return compiled.cubin
 
 
+@dataclass(frozen=True)
+class Hidden:
+    """A float64 array on the device, XOR a keystream of ``key`` (16 random bytes that never lie in device memory).
+
+    It keeps a right output from a kernel that scans memory for plausible values, or copies what lies beyond its own
+    buffers. It is no cipher: a kernel that knew where the array lies, some exact values of it and the construction
+    could in principle compute the key, and launch parameters of trusted kernels pass through memory of the driver.
+    What candidates may do about that is bounded by the source rules and the time that such a search takes.
+    """
+
+    pointer: int
+    key: bytes
+
+    @classmethod
+    def at(cls, pointer: int) -> "Hidden":
+        """Under a new random key."""
+        return cls(pointer, secrets.token_bytes(16))
+
+    def show(self, index: int, raw: bytes) -> float:
+        """Value of the element with these 8 bytes."""
+        first, second = struct.unpack("<2Q", self.key)
+        word = _mix(_mix((first + index * 0x9E3779B97F4A7C15) & _WORD) ^ second)
+        shown = int.from_bytes(raw, "little") ^ word
+        return float(struct.unpack("<d", shown.to_bytes(8, "little"))[0])
+
+
 class Trusted:
-    """Builds operations on one device. ``seed`` makes canaries and fingerprints unknown to candidates."""
+    """Builds operations on one device. ``seed`` makes canaries and fingerprints unknown to candidates.
+
+    ``canaries`` are two seeds of guard bands: what lies around a buffer differs between two checks of a candidate.
+    """
 
     def __init__(self, driver: Driver, cubin: bytes, num_sms: int, seed: int) -> None:
         self.driver = driver
         self.num_sms = num_sms
         self.seed = struct.pack("<Q", seed)
+        self.canaries = (secrets.token_bytes(8), secrets.token_bytes(8))
         self._module = driver.ok(driver.api.cuModuleLoadData(cubin), "loading trusted.cu")
         self._functions: dict[str, Any] = {}
         # Buffers come from a pool: the same launches come back for every candidate.
@@ -79,14 +112,14 @@ class Trusted:
         values = [pointer(data), struct.pack("<Q", nbytes // 16), struct.pack("<I", value)]
         return self._launch("kw_clear", (self._blocks(nbytes // 16), 1), _THREADS, values)
 
-    def guard_fill(self, buffers: Sequence[Guarded]) -> list[Operation]:
-        """Write the canaries into the guard bands."""
-        return [self._launch("kw_guard_fill", (n, 1), _THREADS, [t, self.seed]) for t, n in _tables(buffers)]
+    def guard_fill(self, buffers: Sequence[Guarded], canary: bytes) -> list[Operation]:
+        """Write canaries into the guard bands."""
+        return [self._launch("kw_guard_fill", (n, 1), _THREADS, [t, canary]) for t, n in _tables(buffers)]
 
-    def guard_check(self, buffers: Sequence[Guarded], rows: int) -> list[Operation]:
+    def guard_check(self, buffers: Sequence[Guarded], canary: bytes, rows: int) -> list[Operation]:
         """Count damaged guard bytes, one row a buffer."""
         return [
-            self._launch("kw_guard_check", (n, 1), _THREADS, [t, self.seed, pointer(rows + at * ROW_BYTES)])
+            self._launch("kw_guard_check", (n, 1), _THREADS, [t, canary, pointer(rows + at * ROW_BYTES)])
             for at, (t, n) in zip(range(0, len(buffers), _SPANS), _tables(buffers), strict=True)
         ]
 
@@ -98,26 +131,28 @@ class Trusted:
             for at, (t, n) in zip(range(0, len(buffers), _SPANS), _tables(buffers), strict=True)
         ]
 
-    def squares(self, data: int, count: int, target: int) -> Operation:
+    def hide(self, values: int, hidden: Hidden, count: int) -> Operation:
+        """Write ``count`` float64 values under the key to where ``hidden`` lies; in place is allowed."""
+        arguments = [pointer(values), pointer(hidden.pointer), struct.pack("<Q", count), hidden.key]
+        return self._make("kw_hide", (self._blocks(count), 1), _THREADS, arguments)
+
+    def squares(self, hidden: Hidden, count: int, target: int) -> Operation:
         """Sum of squares of the finite values to ``target``, their number to ``target + 8``; both zeroed before."""
-        values = [pointer(data), struct.pack("<Q", count), pointer(target), pointer(target + 8)]
-        return self._launch("kw_squares", (self._blocks(count), 1), _THREADS, values)
+        values = [pointer(hidden.pointer), struct.pack("<Q", count), hidden.key]
+        values += [pointer(target), pointer(target + 8)]
+        return self._make("kw_squares", (self._blocks(count), 1), _THREADS, values)
 
     def compare(
-        self, dtype: str, out: int, expected: int, *, count: int, tolerance: tuple[float, float], row: int
+        self, dtype: str, out: int, expected: Hidden, *, count: int, tolerance: tuple[float, float], row: int
     ) -> Operation:
-        """Compare an output with its float64 reference; ``tolerance`` is (atol, rtol)."""
-        key = (dtype, out, expected, count, tolerance, row)
+        """Compare an output with its hidden float64 reference and hash it; ``tolerance`` is (atol, rtol)."""
+        key = (dtype, out, expected.key, count, tolerance, row)
         known = self._comparisons.get(key)
         if known is None:
-            values = [
-                pointer(out),
-                pointer(expected),
-                struct.pack("<Q", count),
-                struct.pack("<d", tolerance[0]),
-            ]
-            values += [struct.pack("<d", tolerance[1]), pointer(row)]
-            known = self._launch(f"kw_compare_{dtype}", (self._blocks(count), 1), _THREADS, values)
+            values = [pointer(out), pointer(expected.pointer), struct.pack("<Q", count), expected.key]
+            values += [struct.pack("<d", limit) for limit in tolerance]
+            values += [struct.pack("<2I", *POISON), pointer(row)]
+            known = self._make(f"kw_compare_{dtype}", (self._blocks(count), 1), _THREADS, values)
             _keep(self._comparisons, key, known)
         return known
 
@@ -142,6 +177,13 @@ class Trusted:
         held = Parameters(values)
         arguments = (function, *grid, 1, threads, 1, 1, 0, self.driver.stream, held.address, 0)
         return Operation(api.cuLaunchKernel, arguments, name, held)
+
+
+def _mix(word: int) -> int:
+    """Finaliser of SplitMix64, as in ``trusted.cu``."""
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & _WORD
+    return word ^ (word >> 31)
 
 
 def _keep(ready: dict[tuple[object, ...], Operation], key: tuple[object, ...], operation: Operation) -> None:

@@ -16,19 +16,22 @@ _ALL_ONES = (1 << 64) - 1
 class Mismatch:
     """What a comparison found. ``worst`` is the largest error in multiples of the tolerance.
 
-    ``non_finite`` counts values that are finite on one side only.
+    ``non_finite`` counts values that are finite on one side only, ``unwritten`` wrong values that are still poison.
     """
 
     bad: int
     first: int
     worst: float
     non_finite: int
+    unwritten: int = 0
 
     @classmethod
     def of(cls, row: np.void) -> "Mismatch":
         """From a result row."""
         first = _ALL_ONES - int(row["first_inverted"])
-        return cls(int(row["bad"]), first, float(row["worst"]), int(row["mask"]))
+        return cls(
+            int(row["bad"]), first, float(row["worst"]), int(row["mask"]), unwritten=int(row["unwritten"])
+        )
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ def wrong_values(
         text += f": got {got}, expected {sample.expected:.9g}"
     if mismatch.non_finite:
         text += f"; {mismatch.non_finite} are NaN or infinite on one side only"
+    if mismatch.unwritten:
+        text += f"; {mismatch.unwritten} were never written"
     if mismatch.non_finite < mismatch.bad:
         far = "infinitely far off" if mismatch.worst > 1e300 else f"{mismatch.worst:.2g} x tolerance"
         text += f"; worst error {far}"

@@ -1,0 +1,196 @@
+"""How candidates are checked and timed: one mechanism for single runs and for duels."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kernelwright.core.outcome import Check, Conditions, Status
+from kernelwright.devices.base import CaseRequest, CaseSource, TimingProtocol
+from kernelwright.devices.cuda.casedata import CaseStore
+from kernelwright.devices.cuda.driver import CudaError
+from kernelwright.devices.cuda.gpu import ROWS, Gpu
+from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, Operation
+from kernelwright.devices.cuda.session import CaseSession, Entrant, Step
+from kernelwright.devices.cuda.state import StateReader, slowed
+
+QUEUE_LIMIT: Final = 400
+"""Operations put into the stream behind one gate: the driver's launch queue holds about a thousand."""
+RETAKES: Final = 3
+"""How often a block of timings taken on a throttled device is taken again."""
+RETAKE_WAIT_S: Final = 0.1
+
+_TIMED_CANARY: Final = 1
+"""Checked first runs use the other one: reads outside buffers give other values in timed runs."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Samples in ms, one a step. ``discarded`` samples were taken on a throttled device and thrown away."""
+
+    samples_ms: list[float]
+    worst_error: float
+    conditions: Conditions | None
+    discarded: int = 0
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is shared by all candidates of one request."""
+
+    gpu: Gpu
+    store: CaseStore
+    reader: StateReader
+    source: CaseSource
+    timing: TimingProtocol
+    timeout_s: float
+
+    def session(self, entrant: Entrant, case: CaseRequest, slots: int) -> CaseSession:
+        """A case of a candidate on the first ``slots`` input sets."""
+        return CaseSession(self.gpu, self.store, entrant, self.source, case, slots=slots)
+
+    def check(self, entrant: Entrant, case: CaseRequest, *, passes: int = 1) -> float:
+        """The checked first run (see :meth:`CaseSession.check`); its time in ms."""
+        with self.session(entrant, case, 1) as session:
+            return session.check(self.timeout_s, passes)
+
+    def in_time(self, entrant: Entrant, case: CaseRequest, first_ms: float, runs: int) -> None:
+        """Refuse a candidate whose timed runs would take too long. Raises CandidateFailed."""
+        if first_ms * runs > self.timeout_s * 1e3:
+            reason = (
+                f"case {case.case}: one run took {first_ms:.4g} ms, {runs} timed runs"
+                f" would pass the limit of {self.timeout_s:g} s"
+            )
+            raise CandidateFailed(Status.TIMED_OUT, reason, Check.RUN_LIMITS, entrant.side)
+
+    def slots(self, case: CaseRequest, runs: int) -> int:
+        """Input sets that a case's timed runs rotate over, or plans in its graph."""
+        timing = self.timing
+        return timing.graph_runs if is_short(case, timing) else min(runs, max(1, timing.input_sets))
+
+    def take(self, steps: Sequence[Step]) -> Block:
+        """Run all steps, each checked.
+
+        A block taken on a throttled device is discarded and taken again, at most three times; then it is kept.
+        """
+        discarded = 0
+        for attempt in range(RETAKES + 1):
+            block = self._take(steps)
+            if attempt == RETAKES or not slowed(block.conditions):
+                break
+            discarded += len(steps)
+            time.sleep(RETAKE_WAIT_S * (attempt + 1))
+        return Block(block.samples_ms, block.worst_error, block.conditions, discarded)
+
+    def _take(self, steps: Sequence[Step]) -> Block:
+        gpu, sessions = self.gpu, list(dict.fromkeys(step.session for step in steps))
+        gpu.reset_persisting_l2()
+        gpu.reset_progress()
+        size = self._batch_size(steps[0], sessions)
+        samples: list[float] = []
+        worst = 0.0
+        conditions: list[Conditions | None] = []
+        operations = [op for s in sessions for op in s.watched.fill(gpu, gpu.trusted.canaries[_TIMED_CANARY])]
+        for start in range(0, len(steps), size):
+            batch = _Batch(self, steps[start : start + size], sessions, last=start + size >= len(steps))
+            operations += batch.operations(start)
+            worst = max(worst, batch.run(operations, lambda: conditions.append(self.reader.read())))
+            samples += [
+                gpu.driver.elapsed_ms(gpu.event(2 * index), gpu.event(2 * index + 1))
+                for index in range(start, start + len(batch.steps))
+            ]
+            operations = []
+        throttled = next((c for c in conditions if slowed(c)), conditions[-1])
+        return Block(samples, worst, throttled)
+
+    def _batch_size(self, step: Step, sessions: Sequence[CaseSession]) -> int:
+        watched = sum(len(session.watched) for session in sessions)
+        rows = len(step.session.data.outputs) * len(step.slots)
+        length = len(self.operations(step, 0, 0, marked=len(sessions) > 1))
+        return max(1, min(QUEUE_LIMIT // length, (ROWS - watched) // max(rows, 1)))
+
+    def operations(self, step: Step, index: int, row: int, *, marked: bool) -> list[Operation]:
+        """A step: prepare, clear the L2 cache, time, compare. Events and the mark carry its index."""
+        gpu, session = self.gpu, step.session
+        outputs = len(session.data.outputs)
+        operations = list(session.prepare(step.slots, step.poison, step.rivals))
+        if marked:
+            operations.append(gpu.mark(index + 1))
+        if self.timing.clear_l2:
+            operations.append(gpu.clear_l2(index + 1))
+        operations += [gpu.record(2 * index), *step.timed, gpu.record(2 * index + 1)]
+        for position, slot in enumerate(step.slots):
+            operations += session.compare(slot, row + position * outputs)
+        return operations
+
+
+class _Batch:
+    """Steps put into the stream at once. The last one looks after guard bands and inputs too."""
+
+    def __init__(
+        self, bench: Bench, steps: Sequence[Step], sessions: Sequence[CaseSession], *, last: bool
+    ) -> None:
+        self.bench = bench
+        self.steps = steps
+        self.sessions = sessions
+        self._watchers = list(sessions) if last else []
+        self._rows_a_step = len(sessions[0].data.outputs) * len(steps[0].slots)
+        self._compared = self._rows_a_step * len(steps)
+        self._rows = self._compared + sum(len(session.watched) for session in self._watchers)
+        self._first = 0
+
+    def operations(self, first: int) -> list[Operation]:
+        """Everything, with events from step number ``first`` on."""
+        gpu, self._first = self.bench.gpu, first
+        marked = len(self.sessions) > 1
+        operations = [gpu.zero_rows(self._rows)]
+        for position, step in enumerate(self.steps):
+            row = position * self._rows_a_step
+            operations += self.bench.operations(step, first + position, row, marked=marked)
+        row = self._compared
+        for session in self._watchers:
+            operations += session.watched.operations(gpu, gpu.trusted.canaries[_TIMED_CANARY], row)
+            row += len(session.watched)
+        return [*operations, gpu.fetch_rows(self._rows)]
+
+    def run(self, operations: Sequence[Operation], meanwhile: Callable[[], None]) -> float:
+        """Run and judge; the worst error in multiples of the tolerance."""
+        gpu, timeout_s = self.bench.gpu, self.bench.timeout_s
+        try:
+            done = gpu.run(operations, timeout_s, gated=True, meanwhile=meanwhile)
+        except LaunchRefused as error:
+            raise self._refused(error).refused(error) from None
+        except CudaError as error:
+            if error.sticky:
+                raise self._reached().crashed(error, None) from None
+            raise
+        if not done:
+            raise self._reached().overdue(timeout_s, None)
+        return self._judge()
+
+    def _judge(self) -> float:
+        found = self.bench.gpu.read_rows(self._rows)
+        row = self._compared
+        for session in self._watchers:
+            session.judge_watched(found[row : row + len(session.watched)])
+            row += len(session.watched)
+        for position, step in enumerate(self.steps):
+            start = position * self._rows_a_step
+            step.session.judge(found[start : start + self._rows_a_step], step)
+        return float(found["worst"][: self._compared].max(initial=0.0))
+
+    def _refused(self, error: LaunchRefused) -> CaseSession:
+        owners = [s for s in self.sessions if any(error.launch is own for own in s.request.plan.launches)]
+        return owners[0] if owners else self.sessions[0]
+
+    def _reached(self) -> CaseSession:
+        """Whose step was running: duels mark every step."""
+        if len(self.sessions) == 1:
+            return self.sessions[0]
+        index = max(self.bench.gpu.progress - 1 - self._first, 0)
+        return self.steps[min(index, len(self.steps) - 1)].session
+
+
+def is_short(case: CaseRequest, timing: TimingProtocol) -> bool:
+    """Whether a case is timed through a graph: its known physical floor is below the limit."""
+    return 0 < case.floor_ms < timing.graph_below_ms and timing.graph_runs > 1

@@ -1,0 +1,98 @@
+"""What a candidate must leave alone: guard bands around every buffer, contents of inputs, bits of equal runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kernelwright.core.outcome import Check, Status
+from kernelwright.devices.cuda.buffers import Guarded
+from kernelwright.devices.cuda.casedata import InputSet
+from kernelwright.devices.cuda.gpu import Gpu, Rows
+from kernelwright.devices.cuda.operations import CandidateFailed, Operation
+from kernelwright.devices.cuda.verdict import Mismatch, outside_write
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Buffers of one run and the plan's launches on them. ``written``: outputs, ``inout`` copies, scratch."""
+
+    set_index: int
+    inputs: InputSet
+    written: Mapping[str, Guarded]
+    launches: tuple[Operation, ...]
+
+
+class Watched:
+    """Guard bands and inputs of some slots. Its result rows: one a guarded buffer, then one an input."""
+
+    def __init__(self, slots: Sequence[Slot], outputs: Sequence[str]) -> None:
+        self._labels: list[str] = []
+        self._guarded: list[Guarded] = []
+        self._inputs: dict[int, tuple[str, Guarded, int]] = {}
+        for slot in slots:
+            for name, held in slot.written.items():
+                self._add(f"{'output' if name in outputs else 'scratch'} {name!r}", held)
+            for name, held in slot.inputs.arrays.items():
+                self._add(f"input {name!r}", held)
+                self._inputs[held.base] = (name, held, slot.inputs.fingerprints[name])
+
+    def __len__(self) -> int:
+        """Number of result rows."""
+        return len(self._guarded) + len(self._inputs)
+
+    def fill(self, gpu: Gpu, canary: bytes) -> list[Operation]:
+        """Write canaries around every buffer."""
+        return gpu.trusted.guard_fill(self._guarded, canary)
+
+    def operations(self, gpu: Gpu, canary: bytes, row: int) -> list[Operation]:
+        """Look for damage; the result rows begin at ``row``."""
+        inputs = [held for _, held, _ in self._inputs.values()]
+        bands = gpu.trusted.guard_check(self._guarded, canary, gpu.row(row))
+        return bands + gpu.trusted.hash(inputs, gpu.row(row + len(self._guarded)))
+
+    def judge(self, rows: Rows, place: str, side: str) -> None:
+        """Raise CandidateFailed when something was changed."""
+        bands, inputs = rows[: len(self._guarded)], rows[len(self._guarded) :]
+        if not bands["bad"].any() and np.array_equal(inputs["bad"], self._fingerprints):
+            return
+        for label, held, row in zip(self._labels, self._guarded, bands, strict=True):
+            found = Mismatch.of(row)
+            if found.bad:
+                reason = outside_write(place, label, held, found.bad, found.first)
+                raise CandidateFailed(Status.WRONG, reason, Check.GUARD_BANDS, side)
+        for (name, _, fingerprint), row in zip(self._inputs.values(), inputs, strict=True):
+            if int(row["bad"]) != fingerprint:
+                reason = f"{place}: changed its input {name!r}"
+                raise CandidateFailed(Status.WRONG, reason, Check.INPUTS_UNCHANGED, side)
+
+    @cached_property
+    def _fingerprints(self) -> Rows:
+        return np.array([fingerprint for _, _, fingerprint in self._inputs.values()], dtype=np.uint64)
+
+    def _add(self, label: str, held: Guarded) -> None:
+        self._labels.append(label)
+        self._guarded.append(held)
+
+
+class Repeats:
+    """Hashes of one candidate's outputs: equal inputs must give equal bits, whatever buffers held before.
+
+    Poison in outputs and scratch, canaries around buffers and addresses differ between the runs compared, so an
+    output that depends on memory never written, on what lies outside its buffers, or on a race, shows.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[bytes, ...], tuple[list[int], str]] = {}
+
+    def judge(self, slot: Slot, hashes: list[int], place: str, side: str) -> None:
+        """Compare with the first run on the same input set. Raises CandidateFailed."""
+        first, where = self._seen.setdefault(slot.inputs.keys, (hashes, place))
+        if first == hashes:
+            return
+        reason = (
+            f"{place}: other output than in {where} on the same inputs: a race, a read of memory never written or"
+            " outside a buffer, or atomics in float (then say atomic_noise = true in the plan)"
+        )
+        raise CandidateFailed(Status.UNSTABLE, reason, Check.REPEAT, side)
