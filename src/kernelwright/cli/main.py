@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kernelwright import __version__
-from kernelwright.cli import bench, check, doctor, exchange, gauntlet, problems, run, show
+from kernelwright.cli import bench, certificate, check, doctor, exchange, gauntlet, problems, run, show
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 
 app = typer.Typer(
@@ -26,12 +26,14 @@ app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("show")(show.show)
 app.command("check")(check.check)
+app.command("certificate")(certificate.certificate)
 app.command("gauntlet")(gauntlet.gauntlet)
 app.command("doctor")(doctor.doctor)
 app.command("export")(exchange.export)
 app.command("import-space")(exchange.import_space)
 app.command("import-results")(exchange.import_results)
-app.add_typer(problems.app, name="problems")
+app.add_typer(problems.app, name="problem")
+app.add_typer(problems.app, name="problems", hidden=True)  # its name in version 0.1.0
 app.add_typer(bench.app, name="bench")
 
 

@@ -1,0 +1,109 @@
+"""The recorded facts of one candidate of one campaign, read from the memory once."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from kernelwright.certificate.evidence import Evidence, evidence_key, read_evidence
+from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.errors import UserError
+from kernelwright.core.launch import ResolvedPlan
+from kernelwright.core.objective import Objective, ObjectiveName
+from kernelwright.core.resolve import resolve
+from kernelwright.harness.wire import Ceilings
+from kernelwright.memory.records import CampaignRecord, Duel, Experiment, TemplateRecord
+from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import Case, Problem
+from kernelwright.problems.spec import ProblemSpec
+
+BASELINE: Final = "baseline"
+"""Direction of the template that every campaign begins with."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the memory has; ``notes`` are the campaign's."""
+
+    campaign: CampaignRecord
+    problem: Problem
+    device: DeviceFacts
+    objective: Objective
+    cases: tuple[Case, ...]
+    experiment: Experiment
+    template: TemplateRecord
+    candidate: Candidate
+    plans: dict[str, ResolvedPlan]
+    baseline: Experiment
+    duels: tuple[Duel, ...]
+    notes: Mapping[str, str]
+    experiments: int
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What was noted of the candidate, or of the twin whose measurement it has."""
+        for name in (self.experiment.candidate, self.experiment.twin_of):
+            if found := read_evidence(self.notes.get(evidence_key(name))):
+                return found
+        return None
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """Of the device, as measured when the campaign began."""
+        return Ceilings(**json.loads(self.notes["ceilings"])) if "ceilings" in self.notes else Ceilings()
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The campaign's."""
+        values: dict[str, object] = json.loads(self.campaign.settings)
+        return values
+
+
+def read_facts(memory: Memory, campaign: CampaignRecord, candidate: str) -> Facts:
+    """Raises UserError, one line, when the memory does not hold what a certificate needs."""
+    experiments = {e.candidate: e for e in memory.experiments(campaign.id)}
+    templates = memory.templates(campaign.id)
+    experiment = experiments.get(candidate)
+    if experiment is None or not experiment.outcome.cases:
+        raise UserError(f"{campaign.id}: {candidate} was not measured in it: there is nothing to certify")
+    baseline = next(
+        (e for e in experiments.values() if templates[e.template].direction == BASELINE and e.outcome.cases),
+        None,
+    )
+    if baseline is None:
+        raise UserError(f"{campaign.id}: its baseline was not measured: there is nothing to compare with")
+    problem = _problem(memory, campaign)
+    device = DeviceFacts(**json.loads(campaign.device))
+    slow = bool(json.loads(campaign.settings).get("slow_cases", False))
+    template = templates[experiment.template]
+    whole = Candidate(parse_template(template.source, template.name), experiment.configuration)
+    cases = problem.cases(slow=slow)
+    return Facts(
+        campaign=campaign,
+        problem=problem,
+        device=device,
+        objective=Objective(ObjectiveName(campaign.objective)),
+        cases=cases,
+        experiment=experiment,
+        template=template,
+        candidate=whole,
+        plans={case.id: resolve(whole, case.sizes, device, problem.signature) for case in cases},
+        baseline=baseline,
+        duels=tuple(memory.duels(campaign.id)),
+        notes=memory.notes(campaign.id),
+        experiments=len(experiments),
+    )
+
+
+def _problem(memory: Memory, campaign: CampaignRecord) -> Problem:
+    record = memory.problem(campaign.problem_id)
+    try:
+        spec = ProblemSpec.model_validate_json(record.spec)
+    except ValidationError as error:
+        what = error.errors()[0]["msg"]
+        raise UserError(f"{campaign.id}: its problem cannot be read by this version: {what}") from None
+    return Problem(spec, Path(record.name), record.reference, record.baseline)

@@ -1,0 +1,78 @@
+"""``certificate``: what is known of a campaign's incumbent, and whether a certificate is true."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelwright.certificate import (
+    Certificate,
+    as_markdown,
+    build_certificate,
+    read_certificate,
+    verify_certificate,
+)
+from kernelwright.certificate.build import incumbent_of
+from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, DirOption
+from kernelwright.core.errors import UserError
+from kernelwright.memory.store import Memory
+
+VERIFY = "verify"
+
+
+def certificate(
+    campaign: Annotated[
+        str,
+        typer.Argument(
+            metavar="CAMPAIGN|verify", help="Id of a campaign, a start of it, or 'last'; or 'verify'."
+        ),
+    ],
+    file: Annotated[Path | None, typer.Argument(help="With 'verify': the certificate (JSON).")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="The whole document as JSON, for scripts.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="For people (the default).")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write to this file.")] = None,
+    directory: DirOption = DEFAULT_DIR,
+) -> None:
+    """Print the certificate of a campaign's incumbent; `certificate verify FILE` compares one with the memory."""
+    if json_ and markdown:
+        raise UserError("--json and --markdown: choose one")
+    if campaign == VERIFY:
+        if file is None:
+            raise UserError("certificate verify: name the certificate's file")
+        _verify(file, directory)
+        return
+    if file is not None:
+        raise UserError(f"certificate: {file} is one argument too many (to write a file use -o {file})")
+    found = _of_campaign(campaign, directory)
+    text = found.as_json() if json_ else as_markdown(found)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"-o {output}: cannot be written: {error.strerror}") from None
+    typer.echo(f"{output}: certificate of {found.hashes.candidate}")
+
+
+def _of_campaign(name: str, directory: Path) -> Certificate:
+    with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
+        record = memory.campaign(name)
+        incumbent = incumbent_of(memory, record)
+        if incumbent is None:
+            raise UserError(f"{record.id}: nobody leads yet: there is nothing to certify")
+        return build_certificate(memory, record, incumbent)
+
+
+def _verify(file: Path, directory: Path) -> None:
+    document = read_certificate(file)
+    with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
+        mismatches = verify_certificate(document, memory)
+    for mismatch in mismatches:
+        typer.echo(f"{mismatch}")
+    if mismatches:
+        typer.echo(
+            f"{file}: {len(mismatches)} differences: the certificate does not say what the memory says"
+        )
+        raise typer.Exit(1)
+    typer.echo(f"{file}: every hash and number agrees with {directory / MEMORY_FILE}")
