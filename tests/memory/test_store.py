@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelwright.core.errors import MemoryFileError
-from kernelwright.core.outcome import CaseTiming, Outcome, Status
-from kernelwright.memory.records import Milestone
+from kernelwright.core.outcome import CaseTiming, Conditions, Outcome, Status
+from kernelwright.core.statistics import Decision, Verdict
+from kernelwright.devices.base import DuelCase
+from kernelwright.memory.records import Duel, Milestone
 from kernelwright.memory.store import Memory
 
 from .samples import PROBLEM, TEMPLATE, campaign, experiment, measured
@@ -183,3 +185,23 @@ def test_counts_by_status(memory: Memory) -> None:
     for number, status in enumerate([Status.WRONG, Status.CRASHED, Status.WRONG]):
         memory.record(experiment(number, Outcome(status, "no")), TEMPLATE)
     assert list(memory.counts("c1").items()) == [(Status.WRONG, 2), (Status.CRASHED, 1)]
+
+
+def test_a_duel_comes_back_exactly_and_is_never_changed(memory: Memory, memory_file: Path) -> None:
+    decision = Decision(Verdict.PROMOTE, "faster by 3 % or more", 0.96, 0.95, 0.97, 0.971, 1e-3, 16)
+    conditions = Conditions(1980, 41, 312.5, ("software power cap",))
+    case = DuelCase("n=1", (0.1, 0.1 + 0.2), (0.2, 1 / 3), "events", 1, conditions)
+    given_ones = [
+        Duel("c1", "b", "a", decision, (case,), 1.5),
+        Duel("c1", "c", "b", Decision(Verdict.KEEP, "n=1: 3 of 64 differ"), (), 2.5, at_fault="c"),
+        Duel("c1", "b", "a", decision, (case,), 3.5, confirmation=True),
+    ]
+    numbers = [memory.duel(one) for one in given_ones]
+    found = memory.duels("c1")
+    assert [replace(one, number=0, recorded=0.0) for one in found] == given_ones
+    assert [one.number for one in found] == numbers
+    assert [one.promoted for one in found] == [True, False, False]
+    memory.close()
+    with sqlite3.connect(memory_file) as db, pytest.raises(sqlite3.IntegrityError, match="history"):
+        db.execute("UPDATE duels SET promoted = 1")
+    db.close()

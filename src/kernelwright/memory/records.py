@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.outcome import Outcome
+from kernelwright.core.statistics import Decision, Verdict
+from kernelwright.devices.base import DuelCase
 
 
 @dataclass(frozen=True)
@@ -83,3 +85,40 @@ class Milestone:
     strategy: str
     ratio: float
     rank: int | None = None
+
+
+@dataclass(frozen=True)
+class Duel:
+    """A candidate against the incumbent, side by side: what was decided and the raw samples.
+
+    ``at_fault`` is the candidate that failed a check during the duel (``decision.reason`` says how); empty for a
+    duel that ran to its end. The confirmation at a campaign's end is kept as a duel that decides nothing.
+    ``seconds`` counts like an experiment's; ``number`` and ``recorded`` are given by the memory.
+    """
+
+    campaign: str
+    challenger: str
+    incumbent: str
+    decision: Decision
+    cases: tuple[DuelCase, ...]
+    seconds: float
+    at_fault: str = ""
+    confirmation: bool = False
+    number: int = 0
+    recorded: float = 0.0
+
+    @property
+    def promoted(self) -> bool:
+        """Whether the challenger took the lead by it."""
+        return self.decision.verdict is Verdict.PROMOTE and not self.confirmation
+
+
+@dataclass(frozen=True)
+class CertificateRecord:
+    """A certificate as it was issued; ``document`` is its JSON, ``recorded`` Unix time."""
+
+    number: int
+    campaign: str
+    candidate: str
+    document: str
+    recorded: float

@@ -5,11 +5,14 @@ import math
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import asdict
+from typing import Any
 
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.outcome import CaseTiming, Conditions, KernelStatics, Outcome, StaticMetrics, Status
+from kernelwright.core.statistics import Decision, Verdict
+from kernelwright.devices.base import DuelCase
 from kernelwright.memory.database import Value
-from kernelwright.memory.records import CampaignRecord, Experiment, TemplateRecord
+from kernelwright.memory.records import CampaignRecord, Duel, Experiment, TemplateRecord
 
 
 def campaign_row(campaign: CampaignRecord) -> dict[str, Value]:
@@ -87,6 +90,54 @@ def measurement_row(number: int, position: int, timing: CaseTiming) -> dict[str,
         "conditions": None if timing.conditions is None else json.dumps(asdict(timing.conditions)),
         "discarded": timing.discarded,
     }
+
+
+def duel_row(duel: Duel, recorded: float) -> dict[str, Value]:
+    """Row of ``duels``; the whole decision is in ``verdict``."""
+    verdict = {
+        **asdict(duel.decision),
+        "at_fault": duel.at_fault,
+        "confirmation": duel.confirmation,
+    }
+    return {
+        "campaign": duel.campaign,
+        "challenger": duel.challenger,
+        "incumbent": duel.incumbent,
+        "promoted": int(duel.promoted),
+        "verdict": json.dumps(verdict),
+        "samples": json.dumps([asdict(case) for case in duel.cases]),
+        "seconds": duel.seconds,
+        "recorded": recorded,
+    }
+
+
+def to_duel(row: sqlite3.Row) -> Duel:
+    """Inverse of :func:`duel_row`."""
+    verdict = json.loads(row["verdict"])
+    at_fault, confirmation = verdict.pop("at_fault"), verdict.pop("confirmation")
+    decision = Decision(verdict=Verdict(verdict.pop("verdict")), **verdict)
+    return Duel(
+        campaign=row["campaign"],
+        challenger=row["challenger"],
+        incumbent=row["incumbent"],
+        decision=decision,
+        cases=tuple(_duel_case(case) for case in json.loads(row["samples"])),
+        seconds=row["seconds"],
+        at_fault=at_fault,
+        confirmation=confirmation,
+        number=row["number"],
+        recorded=row["recorded"],
+    )
+
+
+def _duel_case(values: dict[str, Any]) -> DuelCase:
+    conditions = values.pop("conditions")
+    return DuelCase(
+        challenger_ms=tuple(values.pop("challenger_ms")),
+        incumbent_ms=tuple(values.pop("incumbent_ms")),
+        conditions=None if conditions is None else _conditions(json.dumps(conditions)),
+        **values,
+    )
 
 
 def to_experiment(rows: Iterable[sqlite3.Row]) -> Experiment:

@@ -16,14 +16,24 @@ from kernelwright.core.outcome import Status
 from kernelwright.memory.claims import Claims
 from kernelwright.memory.database import Database, Value
 from kernelwright.memory.opening import open_for_reading, open_for_writing
-from kernelwright.memory.records import CampaignRecord, Experiment, Milestone, ProblemRecord, TemplateRecord
+from kernelwright.memory.records import (
+    CampaignRecord,
+    CertificateRecord,
+    Duel,
+    Experiment,
+    Milestone,
+    ProblemRecord,
+    TemplateRecord,
+)
 from kernelwright.memory.rows import (
     campaign_row,
+    duel_row,
     experiment_row,
     measurement_row,
     proposal_row,
     template_row,
     to_campaign,
+    to_duel,
     to_experiment,
     to_template,
 )
@@ -92,6 +102,18 @@ class Memory:
         """A new incumbent, an experiment that is in the memory already."""
         with self._database.transaction():
             self._database.insert("milestones", asdict(milestone))
+
+    def duel(self, duel: Duel) -> int:
+        """Add a duel with its raw samples, all or nothing; its number."""
+        with self._database.transaction():
+            return self._database.insert("duels", duel_row(duel, time.time()))
+
+    def certify(self, campaign: str, candidate: str, document: str) -> int:
+        """Add a certificate; its number."""
+        row: dict[str, Value] = {"campaign": campaign, "candidate": candidate, "document": document}
+        row["recorded"] = time.time()
+        with self._database.transaction():
+            return self._database.insert("certificates", row)
 
     def claim(self, campaign: str) -> None:
         """Keep every other process from running the campaign until this memory is closed or the process ends."""
@@ -192,6 +214,16 @@ class Memory:
         columns = "campaign, experiment, seconds, strategy, ratio, rank"
         query = f"SELECT {columns} FROM milestones WHERE campaign = ? ORDER BY number"  # noqa: S608 - our own columns
         return [Milestone(**dict(row)) for row in self._database.rows(query, campaign)]
+
+    def duels(self, campaign: str) -> list[Duel]:
+        """Duels of a campaign in the order in which they ended."""
+        rows = self._database.rows("SELECT * FROM duels WHERE campaign = ? ORDER BY number", campaign)
+        return [to_duel(row) for row in rows]
+
+    def certificates(self, campaign: str) -> list[CertificateRecord]:
+        """Certificates of a campaign, oldest first."""
+        rows = self._database.rows("SELECT * FROM certificates WHERE campaign = ? ORDER BY number", campaign)
+        return [CertificateRecord(**dict(row)) for row in rows]
 
     def notes(self, campaign: str) -> dict[str, str]:
         """Facts of the campaign's environment."""
