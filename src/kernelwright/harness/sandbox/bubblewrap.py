@@ -103,6 +103,9 @@ def _files(view: View) -> list[str]:
         if path.is_symlink():
             arguments += ["--symlink", str(path.readlink()), str(path)]
         elif path.exists() and not str(path).startswith(("/dev", "/proc/")):
+            # Parents that the bind makes are root's own: a child that is nobody could not pass.
+            parents = [p for p in reversed(path.parents) if p != Path("/")]
+            arguments += [word for parent in parents for word in ("--dir", str(parent))]
             arguments += ["--ro-bind", str(path), str(path)]
     if view.gpu:
         for path in (Path("/proc/driver/nvidia"), *gpu_files()):
