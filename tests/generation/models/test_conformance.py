@@ -13,6 +13,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.generation.model import Model, ModelError, ModelRequest, Usage
 from kernelwright.generation.models.command import Command
 from kernelwright.generation.models.mailbox import Mailbox
+from kernelwright.generation.models.opening import open_model
 from kernelwright.generation.models.recorded import Recorded, reply_line
 from kernelwright.generation.reply import MAX_REPLY_BYTES
 
@@ -171,6 +172,19 @@ class TestRecorded:
         file.write_bytes(b"\xff\xfe")
         with pytest.raises(UserError, match="no text"):
             Recorded(file)
+
+
+@pytest.mark.parametrize("text", ["", "gpt", "mailbox", "command:", ":x"])
+def test_what_is_no_model(text: str) -> None:
+    with pytest.raises(UserError, match="--model"):
+        open_model(text)
+
+
+def test_ways_by_name(tmp_path: Path) -> None:
+    assert isinstance(open_model("command:cat"), Command)
+    assert isinstance(open_model(f"mailbox:{tmp_path}"), Mailbox)
+    (tmp_path / "r.jsonl").write_text("")
+    assert isinstance(open_model(f"recorded:{tmp_path / 'r.jsonl'}"), Recorded)
 
 
 def test_a_reply_file_is_never_read_beyond_its_limit(tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""API keys: from the environment, or from a file that only its owner can read. Never logged, never stored."""
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from kernelwright.core.errors import UserError
+
+VARIABLES: Final = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google": "GOOGLE_API_KEY",
+    "ollama": "OLLAMA_API_KEY",
+    "vllm": "VLLM_API_KEY",
+}
+FILE_VARIABLE: Final = "KERNELWRIGHT_KEYS"
+
+
+def keys_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where the file is looked for: ``$KERNELWRIGHT_KEYS``, else ``keys.toml`` in the user's configuration."""
+    if named := environment.get(FILE_VARIABLE):
+        return Path(named)
+    base = environment.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "kernelwright" / "keys.toml"
+
+
+def find_key(provider: str, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The provider's key, or ``None``. Raises UserError for a file that others may read or that is no TOML."""
+    variable = VARIABLES.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")
+    if key := environment.get(variable, "").strip():
+        return key
+    path = keys_file(environment)
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        raise UserError(f"{path}: cannot be read: it holds keys as lines such as openai = '...'") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise UserError(f"{path}: others may read your keys: chmod 600 {path}")
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        # Not the parser's message: it could quote a key.
+        raise UserError(f"{path}: not valid TOML: it holds keys as lines such as openai = '...'") from None
+    found = table.get(provider)
+    return found.strip() if isinstance(found, str) and found.strip() else None
