@@ -58,7 +58,11 @@ class Conditions:
 
 @dataclass(frozen=True)
 class KernelStatics:
-    """What a compiler tells of one kernel; ``None`` is unknown, never 0."""
+    """What a compiler tells of one kernel; ``None`` is unknown, never 0.
+
+    ``instructions`` counts them by class, memory accesses by width in bits (``global_load_128``); what is not named
+    does not occur, ``total`` counts all.
+    """
 
     name: str
     registers: int | None = None
@@ -70,6 +74,7 @@ class KernelStatics:
     threads_per_block: int | None = None
     theoretical_occupancy: float | None = None
     occupancy_limiter: str | None = None
+    instructions: dict[str, int] | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True)

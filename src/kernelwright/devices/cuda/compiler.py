@@ -13,20 +13,17 @@ from pathlib import Path
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.launch import COMPILER_OPTIONS, BuildRequest
-from kernelwright.core.outcome import StaticMetrics, Status
+from kernelwright.core.outcome import Check, StaticMetrics, Status
 from kernelwright.devices.base import BuildResult
-from kernelwright.devices.cuda.cubin import CubinError, check_cubin, read_cubin, without_unit
+from kernelwright.devices.cuda.cubin import CubinError, check_cubin, instruction_mix, read_cubin
 from kernelwright.devices.cuda.diagnostics import SOURCE_NAME, first_error, missing_header, trim
-from kernelwright.devices.cuda.headers import included, stand_ins, toolkit_include_paths
+from kernelwright.devices.cuda.headers import stand_ins, toolkit_include_paths
 from kernelwright.devices.cuda.nvcc import compile_with_nvcc, find_nvcc
 from kernelwright.devices.cuda.nvrtc import Compiled, Nvrtc, OptionError
 from kernelwright.devices.cuda.ptxas import parse_report
 
 _ARCH = re.compile(r"sm_(\d{2,3})([af]?)")
-_LIBRARY_PREFIXES = ("_ZN4cuda", "_ZN3cub", "_ZN18cooperative_groups", "_ZN6thrust", "_ZN6nvcuda")
 _EMPTY_KERNEL = '\nextern "C" __global__ void kernelwright_empty() {}\n'
-_OPENS_NAMESPACE = re.compile(r"(?<!using )\bnamespace\b(?!\s+\w+\s*=)|##")
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 def target_arch(arch: str) -> str:
@@ -52,7 +49,6 @@ class CudaCompiler:
         self._nvcc = find_nvcc()
         self._cache_dir = cache_dir
         self._header_options: tuple[str, ...] | None = None
-        self._library: dict[tuple[str, ...], frozenset[str]] = {}
 
     @property
     def toolchain(self) -> str:
@@ -76,22 +72,23 @@ class CudaCompiler:
         if unknown:
             allowed = ", ".join(COMPILER_OPTIONS)
             reason = f"compiler setting {unknown[0]!r} is not allowed (allowed: {allowed})"
-            return BuildResult(status=Status.COMPILE_FAILED, reason=reason)
+            return BuildResult(status=Status.COMPILE_FAILED, reason=reason, check=Check.PLAN)
         compiled = self._compile(request, arch, scratch)
         if compiled.cubin is None:
             return _failed(compiled.log)
         try:
             symbols = read_cubin(compiled.cubin)
         except CubinError as error:
-            return BuildResult(status=Status.COMPILE_FAILED, reason=str(error), log=trim(compiled.log))
-        library = self._library_globals(request.source, symbols.writable, arch)
-        if verdict := check_cubin(symbols, request.kernels, library):
-            status, reason = verdict
-            return BuildResult(status=status, reason=reason, log=trim(compiled.log))
+            return _refused(str(error), compiled.log)
+        if verdict := check_cubin(symbols, request.kernels):
+            check = Check.BINARY_RULES if verdict[0] is Status.RULE_BROKEN else Check.PLAN
+            return BuildResult(status=verdict[0], reason=verdict[1], log=trim(compiled.log), check=check)
         digest = hashlib.sha256(compiled.cubin).hexdigest()
         artifact = scratch / f"{digest[:16]}.cubin"
         artifact.write_bytes(compiled.cubin)
-        static = StaticMetrics(kernels=parse_report(compiled.log), code_bytes=len(compiled.cubin))
+        mix = instruction_mix(compiled.cubin)
+        kernels = tuple(replace(k, instructions=mix.get(k.name)) for k in parse_report(compiled.log))
+        static = StaticMetrics(kernels=kernels, code_bytes=len(compiled.cubin))
         return BuildResult(artifact=str(artifact), digest=digest, static=static, log=trim(compiled.log))
 
     def _compile(self, request: BuildRequest, arch: str, scratch: Path) -> Compiled:
@@ -133,27 +130,6 @@ class CudaCompiler:
             )
         return self._cache_dir / f"nvrtc-{self.nvrtc.version}-headers"
 
-    def _library_globals(self, source: str, writable: tuple[str, ...], arch: str) -> frozenset[str]:
-        """Writable globals that NVIDIA's headers themselves define (C++ constants), never the candidate's own.
-
-        The headers are compiled alone and what they leave is allowed. Further names of NVIDIA's namespaces
-        (constants of templates that the candidate used) are allowed only where the source opens no namespace,
-        so that nothing can hide there.
-        """
-        suspects = {name for name in map(without_unit, writable) if name.startswith(_LIBRARY_PREFIXES)}
-        if not suspects:
-            return frozenset()
-        key = (arch, *included(source))
-        if key not in self._library:
-            text = "".join(f"#include <{name}>\n" for name in key[1:]) + _EMPTY_KERNEL
-            options = [f"--gpu-architecture={arch}", "--std=c++17", *self._headers()]
-            cubin = self.nvrtc.compile(text, SOURCE_NAME, options, stand_ins(source)).cubin
-            names = read_cubin(cubin).writable if cubin else ()
-            self._library[key] = frozenset(map(without_unit, names))
-        if _OPENS_NAMESPACE.search(_COMMENT.sub(" ", source)):
-            return self._library[key]
-        return self._library[key] | suspects
-
 
 def _settings(options: Mapping[str, bool | int]) -> list[str]:
     settings = ["--use_fast_math"] if options.get("use_fast_math") else []
@@ -167,7 +143,11 @@ def _failed(log: str) -> BuildResult:
     if header:
         place = reason.split(":", 1)[0] if reason.startswith("line") else "the source"
         reason = f"{place}: header {header!r} is not available to device code: leave it out"
-    return BuildResult(status=Status.COMPILE_FAILED, reason=reason, log=trim(log))
+    return _refused(reason, log)
+
+
+def _refused(reason: str, log: str) -> BuildResult:
+    return BuildResult(status=Status.COMPILE_FAILED, reason=reason, log=trim(log), check=Check.COMPILER)
 
 
 def _writable(folder: Path) -> Path | None:

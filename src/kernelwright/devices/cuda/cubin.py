@@ -12,13 +12,21 @@ from dataclasses import dataclass
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Status
+from kernelwright.devices.cuda.sass import constant_reads, mix
 
 _ENTRY = 0x10
 _FUNCTION = 2
 _OBJECT = 1
 _SYMTAB = 2
 _NOBITS = 8
+_SECTION = 3
+_RELOCATIONS = {4: 24, 9: 16}
+"""Bytes of an entry, with and without addend."""
 _MACHINE_CUDA = 190
+_ADDRESS_BANK = 4
+_ADDRESSES = ".nv.constant4"
+_NO_ADDRESSES = (".debug", ".nv.info", ".nv.callgraph", ".nv.merc", ".note")
+CODE = ".text."
 
 
 class CubinError(UserError):
@@ -27,7 +35,11 @@ class CubinError(UserError):
 
 @dataclass(frozen=True)
 class CubinSymbols:
-    """Names as they stand in the symbol table (mangled for C++ names)."""
+    """Names as they stand in the symbol table (mangled for C++ names).
+
+    ``writable`` are the variables in writable memory that code can reach: a compiler puts constants there too, such
+    as ``static constexpr`` members of class templates, whose values it has long put into the instructions.
+    """
 
     kernels: tuple[str, ...]
     writable: tuple[str, ...]
@@ -35,12 +47,24 @@ class CubinSymbols:
 
 
 @dataclass(frozen=True)
-class _Section:
+class Section:
+    """A section: its name, ELF type, place and size in the file, and what it refers to."""
+
     name: str
     kind: int
     offset: int
     size: int
     link: int
+    info: int
+
+
+@dataclass(frozen=True)
+class _Symbol:
+    number: int
+    name: str
+    kind: int
+    other: int
+    section: int
 
 
 def read_cubin(data: bytes) -> CubinSymbols:
@@ -52,32 +76,74 @@ def read_cubin(data: bytes) -> CubinSymbols:
 
 
 def _read(data: bytes) -> CubinSymbols:
+    sections = read_sections(data)
+    symbols = [each for s in sections if s.kind == _SYMTAB for each in _symbols(data, sections, s)]
+    named = [symbol for symbol in symbols if symbol.name]
+    reached = _reached(data, sections)
+    return CubinSymbols(
+        kernels=tuple(s.name for s in named if s.kind == _FUNCTION and s.other & _ENTRY and s.section),
+        writable=tuple(
+            s.name
+            for s in named
+            if s.kind == _OBJECT and _is_global(sections, s.section) and reached & {s.number, -s.section}
+        ),
+        undefined=tuple(s.name for s in named if s.section == 0 and not s.name.startswith(".nv.")),
+    )
+
+
+def _symbols(data: bytes, sections: list[Section], table: Section) -> list[_Symbol]:
+    names = sections[table.link]
+    found = []
+    for number, at in enumerate(range(table.offset, table.offset + table.size - 23, 24)):
+        name_at, info, other, index = struct.unpack_from("<IBBH", data, at)
+        name = _text(data, names.offset + name_at) if name_at else ""
+        found.append(_Symbol(number, name, info & 15, other, index))
+    return found
+
+
+def _reached(data: bytes, sections: list[Section]) -> set[int]:
+    """Numbers of symbols whose address code can come by; a whole section as its negative number.
+
+    An address stands in constant bank 4, one entry for every variable whether it is used or not: there the reads
+    of the instructions decide. Any other relocation, into code or into data that code may read, counts.
+    """
+    reads = _bank_reads(data, sections)
+    found: set[int] = set()
+    for table in (s for s in sections if s.kind in _RELOCATIONS):
+        target = sections[table.info].name if table.info < len(sections) else ""
+        if target.startswith(_NO_ADDRESSES):
+            continue
+        size = _RELOCATIONS[table.kind]
+        for at in range(table.offset, table.offset + table.size - size + 1, size):
+            offset, info = struct.unpack_from("<QQ", data, at)
+            if target != _ADDRESSES or reads is None or offset // 8 * 8 in reads:
+                found.add(info >> 32)
+    return found | _whole_sections(data, sections, found)
+
+
+def _whole_sections(data: bytes, sections: list[Section], found: set[int]) -> set[int]:
+    """Sections that are reached by the symbol of the section itself."""
+    tables = [s for s in sections if s.kind == _SYMTAB]
+    symbols = [symbol for table in tables for symbol in _symbols(data, sections, table)]
+    return {-s.section for s in symbols if s.kind == _SECTION and s.number in found}
+
+
+def _bank_reads(data: bytes, sections: list[Section]) -> set[int] | None:
+    found: set[int] = set()
+    for code in (s for s in sections if s.name.startswith(CODE)):
+        reads = constant_reads(data[code.offset : code.offset + code.size], _ADDRESS_BANK)
+        if reads is None:
+            return None
+        found |= reads
+    return found
+
+
+def read_sections(data: bytes) -> list[Section]:
+    """Sections of a cubin in order. Raises CubinError or one of the errors that reading damaged bytes gives."""
     if data[:6] != b"\x7fELF\x02\x01":
         raise CubinError("the cubin is damaged: it is no 64-bit little-endian ELF file")
     if struct.unpack_from("<H", data, 18)[0] != _MACHINE_CUDA:
         raise CubinError("the file is an ELF file, but not for a CUDA device")
-    sections = _sections(data)
-    kernels: list[str] = []
-    writable: list[str] = []
-    undefined: list[str] = []
-    for table in (s for s in sections if s.kind == _SYMTAB):
-        names = sections[table.link]
-        for at in range(table.offset, table.offset + table.size - 23, 24):
-            name_at, info, other, index = struct.unpack_from("<IBBH", data, at)
-            name = _text(data, names.offset + name_at) if name_at else ""
-            if not name:
-                continue
-            kind = info & 15
-            if kind == _FUNCTION and other & _ENTRY and index:
-                kernels.append(name)
-            elif index == 0 and not name.startswith(".nv."):
-                undefined.append(name)
-            elif kind == _OBJECT and 0 < index < len(sections) and _is_global(sections[index].name):
-                writable.append(name)
-    return CubinSymbols(tuple(kernels), tuple(writable), tuple(undefined))
-
-
-def _sections(data: bytes) -> list[_Section]:
     (start,) = struct.unpack_from("<Q", data, 40)
     size, count, names_index = struct.unpack_from("<HHH", data, 58)
     if size != 64 or start + size * count > len(data) or names_index >= count:
@@ -90,7 +156,7 @@ def _sections(data: bytes) -> list[_Section]:
     if segments + segment_size * segment_count > len(data):
         raise CubinError("the cubin is damaged: its segment table is cut off")
     names = rows[names_index][4]
-    return [_Section(_text(data, names + row[0]), row[1], row[4], row[5], row[6]) for row in rows]
+    return [Section(_text(data, names + row[0]), row[1], row[4], row[5], row[6], row[7]) for row in rows]
 
 
 def _text(data: bytes, offset: int) -> str:
@@ -98,8 +164,18 @@ def _text(data: bytes, offset: int) -> str:
     return data[offset:end].decode("utf-8", "replace")
 
 
-def _is_global(section: str) -> bool:
+def _is_global(sections: list[Section], index: int) -> bool:
+    section = sections[index].name if 0 < index < len(sections) else ""
     return section == ".nv.global" or section.startswith((".nv.global.", ".nv.managed"))
+
+
+def instruction_mix(data: bytes) -> dict[str, dict[str, int]]:
+    """Instructions by class (see :func:`kernelwright.devices.cuda.sass.mix`) for each kernel of a readable cubin."""
+    return {
+        s.name.removeprefix(CODE): mix(data[s.offset : s.offset + s.size])
+        for s in read_sections(data)
+        if s.name.startswith(CODE)
+    }
 
 
 _LENGTH = re.compile(r"(\d+)")
@@ -121,15 +197,6 @@ def readable(symbol: str) -> str:
     return "::".join(p for p in parts if not p.startswith(("_GLOBAL__N_", "_INTERNAL_"))) or symbol
 
 
-_UNIT = re.compile(r"^_ZN(\d+)(?=_INTERNAL_)")
-
-
-def without_unit(symbol: str) -> str:
-    """The mangled name without the part that NVRTC makes up for one translation unit (internal linkage)."""
-    match = _UNIT.match(symbol)
-    return f"_ZN{symbol[match.end() + int(match[1]) :]}" if match else symbol
-
-
 _HINTS = {
     "vprintf": "printf",
     "__assertfail": "assert",
@@ -138,22 +205,16 @@ _HINTS = {
 }
 
 
-def check_cubin(
-    symbols: CubinSymbols, requested: Collection[str], library: Collection[str] = ()
-) -> tuple[Status, str] | None:
-    """Rules of the design, section 2: ``None`` or the status and the reason.
-
-    ``library`` are writable globals that come with NVIDIA's own headers, named by :func:`without_unit`.
-    """
+def check_cubin(symbols: CubinSymbols, requested: Collection[str]) -> tuple[Status, str] | None:
+    """Rules of the design, section 2: ``None`` or the status and the reason."""
     if symbols.undefined:
         names = ", ".join(dict.fromkeys(_HINTS.get(n, readable(n)) for n in symbols.undefined))
         return Status.RULE_BROKEN, f"device code calls {names}, which a candidate may not use"
-    for name in symbols.writable:
-        if without_unit(name) not in library:
-            return Status.RULE_BROKEN, (
-                f"writable __device__ variable {readable(name)!r} is not declared as scratch"
-                " (a read-only table belongs in __constant__; instead of a static constexpr member use an enum)"
-            )
+    if symbols.writable:
+        return Status.RULE_BROKEN, (
+            f"writable __device__ variable {readable(symbols.writable[0])!r} is not declared as scratch"
+            " (a read-only table belongs in __constant__)"
+        )
     missing = [name for name in requested if name not in symbols.kernels]
     if missing:
         found = ", ".join(sorted(symbols.kernels)) or "none"
