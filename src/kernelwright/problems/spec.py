@@ -8,11 +8,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from kernelwright.core.errors import ExpressionError
 from kernelwright.core.expressions import parse
 from kernelwright.core.objective import ObjectiveName
+from kernelwright.core.rules import MAX_SOURCE_BYTES
 from kernelwright.problems.inputs import Distribution
 
 Dtype = Literal["float16", "float32", "float64", "int32", "int64", "uint8"]
 ITEM_BYTES: dict[str, int] = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_HEADER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]*\Z")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]*\Z")
 
 
@@ -96,11 +98,33 @@ class Work(_Model):
     flops: ExpressionText = "0"
 
 
+def _header(name: str) -> str:
+    if not _HEADER.match(name) or ".." in name.split("/"):
+        raise ValueError(f"{name!r} is no header: give a name as in #include <cuda_fp16.h>")
+    return name
+
+
+def _word(word: str) -> str:
+    if not word.isascii() or not word.isprintable() or not word.strip():
+        raise ValueError(f"{word!r} is no word: use one of C++ or PTX")
+    return word.strip()
+
+
 class Rules(_Model):
-    """What a candidate may not do. Rules are data here; the harness holds them."""
+    """What a candidate may not do. Rules are data here; the harness holds them.
+
+    The keys are the fields of :class:`~kernelwright.core.rules.CandidateRules`, but for the sizes of the cases.
+    """
 
     no_tensor_cores: bool = False
     no_inline_ptx: bool = False
+    no_launch_bounds: bool = False
+    no_size_branches: bool = False
+    deterministic: bool = False
+    max_registers: int | None = Field(None, ge=16, le=255, strict=True)
+    max_source_bytes: int = Field(MAX_SOURCE_BYTES, ge=256, le=MAX_SOURCE_BYTES, strict=True)
+    allowed_headers: tuple[Annotated[str, AfterValidator(_header)], ...] = Field((), max_length=64)
+    banned_words: tuple[Annotated[str, AfterValidator(_word)], ...] = Field((), max_length=64)
 
 
 class Goal(_Model):

@@ -1,11 +1,15 @@
 """Compiles; needs no device."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from kernelwright.core.errors import HarnessError
-from kernelwright.core.outcome import Status
+from kernelwright.core.launch import BuildRequest
+from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import BuildResult
+from kernelwright.harness.rules.binary import check_binary
+from kernelwright.harness.rules.source import check_source
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.wire import OUT_OF_MEMORY, Hello, Reply, Request
@@ -31,7 +35,31 @@ class CompileService:
         if request.build is None:
             raise HarnessError("a compile worker was asked to run something")
         try:
-            built = self._compiler.build(request.build, self._work)
+            built = self._build(request.build)
         except MemoryError:
-            return Reply(request.id, built=BuildResult(status=Status.COMPILE_FAILED, reason=OUT_OF_MEMORY))
+            return Reply(
+                request.id,
+                built=BuildResult(
+                    status=Status.COMPILE_FAILED, reason=OUT_OF_MEMORY, check=Check.COMPILE_LIMITS
+                ),
+            )
         return Reply(request.id, built=built)
+
+    def _build(self, request: BuildRequest) -> BuildResult:
+        """Rules on the source, the compiler, rules on the binary."""
+        if broken := check_source(request.source, request.rules):
+            return BuildResult(status=Status.RULE_BROKEN, reason=broken.reason, check=Check.SOURCE_RULES)
+        built = self._compiler.build(request, self._work)
+        if not built.artifact:
+            return built
+        if broken := check_binary(Path(built.artifact).read_bytes(), request.rules, built.static):
+            Path(built.artifact).unlink()
+            return replace(
+                built,
+                artifact="",
+                digest="",
+                status=Status.RULE_BROKEN,
+                reason=broken.reason,
+                check=Check.BINARY_RULES,
+            )
+        return built

@@ -1,0 +1,133 @@
+"""Rules on a launch plan: with ``no_size_branches`` no comparison may single out the sizes of a case.
+
+Thresholds (``N <= 512``) and divisibility stay free: they hold for sizes off the list too. A comparison singles a
+case out when it answers differently one below, one above and a power of two away from a size of the case.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kernelwright.core.expression_nodes import (
+    Binary,
+    Call,
+    Choice,
+    Compare,
+    Fault,
+    Logic,
+    Node,
+    Scalar,
+    Unary,
+    evaluate_node,
+)
+from kernelwright.core.expressions import Expression
+from kernelwright.core.plan import Plan
+from kernelwright.core.rules import CandidateRules
+from kernelwright.harness.rules.broken import Broken
+
+_DEVICE: Final = {"num_sms": 132, "max_shared_bytes": 232448, "warp_size": 32}
+_AWAY: Final = (-1, 1, *(1 << k for k in range(1, 14)))
+_LEAST_SIZE: Final = 2
+_MAX_VALUES: Final = 64
+_MAX_STEPS: Final = 1_000_000
+
+
+def check_plan(plan: Plan, rules: CandidateRules) -> Broken | None:
+    """The first expression of a plan that singles out a case of ``rules.sizes``."""
+    if not rules.no_size_branches or not rules.sizes:
+        return None
+    steps = 0
+    for place, expression in _expressions(plan):
+        for node in _tests(expression, whole=place == "when"):
+            for settings in _settings(plan, expression):
+                steps += expression.size * len(_AWAY) * sum(map(len, rules.sizes.values()))
+                if steps > _MAX_STEPS:
+                    return Broken(
+                        f"{place}: the plan has too many comparisons to be looked through: simplify it"
+                    )
+                case = _singled_out(node, plan, rules, settings)
+                if case:
+                    return Broken(
+                        f"{place}: {expression.text[:80]!r} singles out the case with {case}, but the rules forbid code"
+                        " that tells the cases' sizes apart: use thresholds or divisibility"
+                    )
+    return None
+
+
+def _expressions(plan: Plan) -> Iterator[tuple[str, Expression]]:
+    for name, expression in plan.let:
+        yield f"let.{name}", expression
+    for scratch in plan.scratch:
+        yield from ((f"scratch.{scratch.name}", expression) for expression in scratch.shape)
+    for launch in plan.launches:
+        if launch.when is not None:
+            yield "when", launch.when
+        parts = (*launch.grid, *launch.block, *launch.args, *launch.cluster, launch.dynamic_shared_bytes)
+        yield from ((f"launch of {launch.kernel}", expression) for expression in parts)
+
+
+def _tests(expression: Expression, *, whole: bool) -> Iterator[Node]:
+    """Comparisons in an expression, and all of it where its truth decides."""
+    todo = [expression.tree]
+    if whole:
+        yield expression.tree
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Compare) and (node is not expression.tree or not whole):
+            yield node
+        todo.extend(_children(node))
+
+
+def _children(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Unary():
+            return (node.operand,)
+        case Binary():
+            return (node.left, node.right)
+        case Compare():
+            return node.operands
+        case Logic():
+            return node.parts
+        case Choice():
+            return (node.condition, node.then, node.other)
+        case Call():
+            return node.args
+        case _:
+            return ()
+
+
+def _settings(plan: Plan, expression: Expression) -> Iterator[dict[str, int]]:
+    """Values of the tunables: the first of each, and every value of those that the expression names."""
+    first = {t.name: int(t.values[0]) for t in plan.tunables}
+    yield first
+    for tunable in plan.tunables:
+        if tunable.name in expression.names:
+            yield from ({**first, tunable.name: int(value)} for value in tunable.values[1:_MAX_VALUES])
+
+
+def _singled_out(node: Node, plan: Plan, rules: CandidateRules, settings: Mapping[str, int]) -> str:
+    names = list(rules.sizes)
+    for values in zip(*rules.sizes.values(), strict=False):
+        case = dict(zip(names, values, strict=True))
+        here = _value(node, plan, {**settings, **case})
+        for name, size in case.items():
+            if here is None or size < _LEAST_SIZE:
+                continue
+            others = [_value(node, plan, {**settings, **case, name: size + away}) for away in _AWAY]
+            if all(other is not None and bool(other) != bool(here) for other in others):
+                return f"{name} = {size}"
+    return ""
+
+
+def _value(node: Node, plan: Plan, known: Mapping[str, int]) -> Scalar | None:
+    values: dict[str, int | bool] = {**_DEVICE, **known}
+    for name, expression in plan.let:
+        try:
+            found = evaluate_node(expression.tree, values)
+        except (Fault, KeyError):
+            continue
+        if isinstance(found, int):
+            values[name] = found
+    try:
+        return evaluate_node(node, values)
+    except (Fault, KeyError):
+        return None

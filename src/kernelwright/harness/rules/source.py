@@ -1,0 +1,199 @@
+"""Rules on a candidate's text, looked at before anything is compiled.
+
+Text rules are early advice that a model can act on; what decides is the binary (``binary.py``) and how the
+candidate behaves. Legal and therefore not looked for: ``createpolicy``, ``evict_last`` and prefetches (the harness
+clears L2 between runs, so that they help nobody beyond one run), ``%globaltimer`` and clocks (outputs that depend
+on them differ from run to run, which the check on equal inputs finds).
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kernelwright.core.errors import UserError
+from kernelwright.core.plan import parse_plan
+from kernelwright.core.rules import CandidateRules
+from kernelwright.harness.rules.broken import Broken
+from kernelwright.harness.rules.lexer import Directive, Lexed, Token, lex
+from kernelwright.harness.rules.macros import pasted
+from kernelwright.harness.rules.plans import check_plan
+from kernelwright.harness.rules.sizes import check_sizes
+
+_ASM: Final = ("asm", "__asm", "__asm__")
+_BOUNDS: Final = (
+    "__launch_bounds__",
+    "__maxnreg__",
+    "__block_size__",
+    "launch_bounds",
+    "maxnreg",
+    "block_size",
+)
+_TENSOR: Final = ("nvcuda", "wmma")
+_TENSOR_HEADERS: Final = ("mma.h", "crt/mma.h")
+_PROGRAMMATIC: Final = (
+    "cudaTriggerProgrammaticLaunchCompletion", "cudaGridDependencySynchronize", "griddepcontrol",
+)  # fmt: skip
+_LAUNCHES: Final = (
+    "cudaLaunchKernel",
+    "cudaLaunchKernelExC",
+    "cudaLaunchDevice",
+    "cudaLaunchCooperativeKernel",
+)
+_PROBES: Final = ("__has_include", "__has_include_next", "__has_embed")
+_TENSOR_PTX: Final = re.compile(r"(?<![\w.])(?:w?mma|wgmma|tcgen05)\s*\.")
+_FILE_PTX: Final = re.compile(r"\.(?:incbin|include|import)\b")
+_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{1,6})|([0-7]{1,3})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_RAW: Final = re.compile(r'(?:u8|[uUL])?R"([^()\\\s"]{0,16})\((.*)\)\1"\Z', re.DOTALL)
+
+
+def check_source(source: str, rules: CandidateRules) -> Broken | None:
+    """The first rule that the text of a candidate breaks, with its line; ``None`` when it keeps all.
+
+    Takes time linear in the text, at most about a second for a text of the size allowed. Never raises for a source.
+    """
+    size = len(source.encode(errors="replace"))
+    if size > rules.max_source_bytes:
+        return Broken(f"the source has {size} bytes, {rules.max_source_bytes} are allowed: shorten it")
+    text = lex(source)
+    if text.doubt is not None:
+        offset, what = text.doubt
+        return _at(text, offset, f"{what}, which compilers read differently: write it plainly")
+    looks = (_directives, _words, _strings)
+    broken = next((found for look in looks for found in look(text, rules)), None)
+    if broken is None and rules.no_size_branches:
+        try:
+            plan = parse_plan(source)
+        except UserError:
+            plan = None
+        broken = (check_plan(plan, rules) if plan else None) or check_sizes(text, rules, plan)
+    return broken
+
+
+def _at(text: Lexed, offset: int, what: str) -> Broken:
+    return Broken(f"line {text.line(offset)}: {what}")
+
+
+# -- directives -------------------------------------------------------------------------------------------
+
+
+def _directives(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
+    for directive in text.directives:
+        fault = _directive_fault(directive, rules)
+        if fault:
+            yield _at(text, directive.offset, fault)
+
+
+def _directive_fault(directive: Directive, rules: CandidateRules) -> str:
+    name, header = directive.name, directive.header
+    if name == "line" or name[:1].isdigit():
+        return "a #line directive hides where code stands: remove it"
+    if name in {"embed", "import", "include_next"}:
+        return f"#{name} reads other files: a candidate is one file, remove it"
+    if name == "include":
+        return _include_fault(header, rules)
+    return ""
+
+
+def _include_fault(header: str, rules: CandidateRules) -> str:
+    path = header[1:-1].strip()
+    if not path:
+        return "#include of a macro hides what is included: write the header's name"
+    parts = re.split(r"[/\\]", path)
+    if path.startswith(("/", "~", "\\")) or ".." in parts or ":" in path:
+        return f"includes the host path {path[:80]!r}: only headers of device code may be included"
+    if rules.allowed_headers and path not in rules.allowed_headers:
+        allowed = ", ".join(rules.allowed_headers)
+        return f"includes {path[:80]!r}, which the rules do not allow (allowed: {allowed})"
+    if rules.no_tensor_cores and path in _TENSOR_HEADERS:
+        return f"includes {path!r}, but the rules forbid tensor cores: compute without them"
+    return ""
+
+
+# -- words ------------------------------------------------------------------------------------------------
+
+
+def _forbidden(rules: CandidateRules) -> dict[str, str]:
+    """Words that code must not have, each with what to say."""
+    words = dict.fromkeys(_PROGRAMMATIC, "a plan's launches run in order: programmatic launch is not allowed")
+    words |= dict.fromkeys(_LAUNCHES, "device code launches no kernels: give them as [[launch]] of the plan")
+    words |= dict.fromkeys(_PROBES, "looking for files is not allowed: remove it")
+    if rules.no_inline_ptx:
+        words |= dict.fromkeys(_ASM, "the rules forbid inline PTX: use CUDA C++")
+    if rules.no_launch_bounds:
+        words |= dict.fromkeys(_BOUNDS, "the rules forbid launch bounds: remove them")
+    if rules.no_tensor_cores:
+        words |= dict.fromkeys(_TENSOR, "the rules forbid tensor cores: compute without them")
+    return words | dict.fromkeys(rules.banned_words, "the rules ban this word: do without it")
+
+
+def _words(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
+    forbidden = _forbidden(rules)
+    phrases = {tuple(_split(word)): word for word in forbidden if not word.isidentifier()}
+    for stream in (text.tokens, *(d.tokens for d in text.directives)):
+        for index, token in enumerate(stream):
+            if token.text in forbidden and token.kind == "word":
+                yield _at(text, token.offset, f"{token.text!r}: {forbidden[token.text]}")
+            elif token.text == "<<<":
+                yield _at(text, token.offset, "'<<<' launches a kernel: give it as a [[launch]] of the plan")
+            for phrase, word in phrases.items():
+                if tuple(t.text for t in stream[index : index + len(phrase)]) == phrase:
+                    yield _at(text, token.offset, f"{word!r}: {forbidden[word]}")
+    for word, offset in pasted(text, forbidden):
+        yield _at(text, offset, f"pastes tokens that give {word!r}: {forbidden[word]}")
+
+
+def _split(word: str) -> list[str]:
+    return [token.text for token in lex(word).tokens] or [word]
+
+
+# -- strings ----------------------------------------------------------------------------------------------
+
+
+def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
+    """Inline PTX stands in strings, whatever macros hide the ``asm``; neighbours are one string."""
+    banned = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in rules.banned_words if word]
+    for offset, content in _joined(text):
+        if found := _FILE_PTX.search(content):
+            yield _at(text, offset, f"the directive {found[0]!r} reads files: remove it")
+        if "griddepcontrol" in content:
+            yield _at(text, offset, "griddepcontrol: programmatic launch is not allowed: remove it")
+        if rules.no_tensor_cores and (found := _TENSOR_PTX.search(content)):
+            yield _at(
+                text, offset, f"{found[0]!r} in PTX: the rules forbid tensor cores: compute without them"
+            )
+        for pattern in banned:
+            if found := pattern.search(content):
+                yield _at(text, offset, f"{found[0]!r} in a string: the rules ban this word: do without it")
+
+
+def _joined(text: Lexed) -> Iterator[tuple[int, str]]:
+    for stream in (text.tokens, *(d.tokens for d in text.directives)):
+        parts: list[Token] = []
+        for token in stream:
+            # Words between strings may be macros that expand to strings: their texts stay neighbours.
+            if token.kind == "string":
+                parts.append(token)
+            elif token.kind != "word" and parts:
+                yield parts[0].offset, "".join(map(_content, parts))
+                parts = []
+        if parts:
+            yield parts[0].offset, "".join(map(_content, parts))
+
+
+def _content(token: Token) -> str:
+    if match := _RAW.match(token.text):
+        return match[2]
+    inner = token.text[token.text.find('"') + 1 : -1]
+    return _ESCAPE.sub(_unescape, inner) if "\\" in inner else inner
+
+
+def _unescape(match: re.Match[str]) -> str:
+    digits, base = match[1] or match[3] or match[2], 8 if match[2] else 16
+    if digits:
+        return chr(min(int(digits, base), 0x10FFFF))
+    return {"n": "\n", "t": "\t"}.get(match[4], match[4])
+
+
+def words_in_force(rules: CandidateRules) -> Iterable[str]:
+    """Words that a text under these rules must not have."""
+    return _forbidden(rules)
