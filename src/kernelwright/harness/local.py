@@ -37,6 +37,7 @@ from kernelwright.harness.setup import DEVICES, Role, WorkerSetup
 from kernelwright.harness.turns import Turns
 from kernelwright.harness.wire import Ceilings, Hello
 from kernelwright.problems.loader import Case, load_problem
+from kernelwright.problems.rules import candidate_rules
 
 PREPARE_TIMEOUT_S: Final = 900.0
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -227,6 +228,7 @@ class LocalHarness:
             options=compiler_options(candidate),
             kernels=candidate.template.kernels,
             arch=self.facts.arch,
+            rules=candidate_rules(self.problem),
         )
 
     def _complete(self, static: StaticMetrics | None, plans: Sequence[ResolvedPlan]) -> StaticMetrics | None:

@@ -17,7 +17,7 @@ _KEPT: Final = (
 _PACKAGES: Final = (
     "kernelwright", "numpy", "scipy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
     "typing_inspection", "array_api_compat", "cuda", "cupy", "nvidia", "pynvml",
-    "torch", "threadpoolctl",
+    "torch", "threadpoolctl", "tree_sitter", "tree_sitter_cuda",
 )  # fmt: skip
 _ROUNDS: Final = 20
 
