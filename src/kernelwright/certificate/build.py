@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from dataclasses import asdict
+from typing import Final
 
 from kernelwright.certificate.checks import check_parts
 from kernelwright.certificate.facts import Facts, read_facts
@@ -23,6 +24,9 @@ from kernelwright.core.resolve import compiler_options, macros
 from kernelwright.core.statistics import CONFIDENCE, TOTAL_ERROR
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment
 from kernelwright.memory.store import Memory
+
+METRIC: Final = "metric "
+"""How findings begin that are numbers for the optimiser, not warnings."""
 
 
 def certify(memory: Memory, campaign: str) -> Certificate | None:
@@ -125,7 +129,7 @@ def _case(timing: CaseTiming, floor_ms: float) -> CasePart:
         max_error=timing.max_error if math.isfinite(timing.max_error) else None,
         floor_ms=floor_ms or None,
         share_of_floor=floor_ms / timing.median_ms if floor_ms else None,
-        conditions=asdict(timing.conditions) if timing.conditions else None,
+        conditions=timing.conditions,
     )
 
 
@@ -143,6 +147,13 @@ def _ratio_to_baseline(facts: Facts, duel: Duel | None) -> Ratio:
         )
     if facts.experiment.candidate == against:
         return Ratio(against=against, ratio=1.0, source="the candidate is the baseline")
+    if "confirmation" in facts.notes:
+        both = json.loads(facts.notes["confirmation"])
+        return Ratio(
+            against=against,
+            ratio=both["incumbent_ms"] / both["baseline_ms"],
+            source="both measured once more at the end, back to back; no interval",
+        )
     times = [facts.objective.time(e.outcome.times_ms()) for e in (facts.experiment, facts.baseline)]
     return Ratio(
         against=against,
@@ -222,7 +233,8 @@ def _warnings(facts: Facts) -> tuple[str, ...]:
         tested: tuple[str, ...] = ("the problem's self-test: not recorded",)
     else:
         tested = tuple(f"self-test: {line}" for line in json.loads(facts.notes["selftest"]))
-    return (*tested, *facts.experiment.outcome.findings)
+    findings = facts.experiment.outcome.findings
+    return (*tested, *(line for line in findings if not line.startswith(METRIC)))
 
 
 def _seeds(facts: Facts) -> str:

@@ -47,14 +47,18 @@ def _before(facts: Facts) -> list[CheckPart]:
     return [
         _passed(Check.PLAN, f"{launches} launches resolved for {len(facts.plans)} cases"),
         _passed(Check.SOURCE_RULES, f"{source} bytes of source kept {held}"),
-        _passed(
-            Check.BINARY_RULES,
-            f"binary {facts.experiment.outcome.artifact_digest[:16]} kept {held}; {resources or 'no resource report'}",
-        ),
+        _passed(Check.BINARY_RULES, f"{_binary(facts, held)}; {resources or 'no resource report'}"),
         _passed(Check.COMPILER, f"compiled by {facts.device.toolchain}"),
         _passed(Check.COMPILE_LIMITS, f"compiled in {seconds:.3g} s within its limits"),
         _passed(Check.LAUNCH_LIMITS, "every launch was accepted"),
     ]
+
+
+def _binary(facts: Facts, held: str) -> str:
+    digest = facts.experiment.outcome.artifact_digest[:16]
+    if facts.device.kind == "cpu":
+        return f"symbols and sections of binary {digest}; rules on GPU instructions have no meaning here"
+    return f"binary {digest} kept {held}"
 
 
 def _of_runs(facts: Facts) -> list[CheckPart]:

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict
 
 from kernelwright.core.configuration import Value
+from kernelwright.core.outcome import Conditions
 
 SCHEMA_VERSION: Final = 1
 
@@ -86,7 +87,7 @@ class CasePart(_Model):
     max_error: float | None
     floor_ms: float | None
     share_of_floor: float | None
-    conditions: dict[str, Any] | None
+    conditions: Conditions | None
 
 
 class Ratio(_Model):
@@ -130,7 +131,7 @@ class Statistics(_Model):
 class Certificate(_Model):
     """Everything; ``content_sha256`` is over the canonical JSON of all the rest."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[1] = SCHEMA_VERSION
     kernelwright: str
     campaign: str
     problem: str
