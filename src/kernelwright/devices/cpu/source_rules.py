@@ -7,19 +7,30 @@ code that is active) for what the CPU cannot run.
 import re
 from dataclasses import dataclass
 
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import Check, Status
 
 CANDIDATE = "candidate.cu"
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a source is not compiled."""
+    """Why a source is not compiled. ``check`` names what refused it where the status does not tell."""
 
     status: Status
     reason: str
+    check: Check | None = None
+
+    @property
+    def blamed(self) -> str:
+        """Name of the check; empty for what is not run here, which is no refusal."""
+        return self.check or _USUAL_CHECK.get(self.status, "")
 
 
+_USUAL_CHECK = {
+    Status.RULE_BROKEN: Check.SOURCE_RULES,
+    Status.COMPILE_FAILED: Check.COMPILER,
+    Status.TIMED_OUT: Check.COMPILE_LIMITS,
+}
 _COMMENT_OR_STRING = re.compile(
     r"//(?:\\\n|[^\n])*|/\*.*?\*/|R\"([^()\\\s]{0,16})\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'",
     re.DOTALL,
@@ -27,7 +38,8 @@ _COMMENT_OR_STRING = re.compile(
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"')
 _FORBIDDEN_PRAGMA = re.compile(r"#\s*pragma\s+(GCC|push_macro|pop_macro|redefine_extname|weak|omp)\b")
-_TOKENS = re.compile(r"[A-Za-z_]\w*|<<<|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+# The start of a raw string comes first: text that spans rows would hide code from a look at single rows.
+_TOKENS = re.compile(r"(?:u8|[uUL])?R\"|[A-Za-z_]\w*|<<<|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 
 # Active code that has no meaning on a CPU, by its first telling token.
 _NOT_HERE = {
@@ -113,6 +125,8 @@ def _check_row(row: str, line: int) -> Refusal | None:
             return Refusal(Status.RULE_BROKEN, f"#pragma {pragma[1]} is not device code (line {line})")
         return None
     for token in _TOKENS.finditer(row):
+        if token.group()[0] in "uULR" and token.group().endswith('"'):
+            return Refusal(Status.RULE_BROKEN, f"a raw string literal is not device code (line {line})")
         what = _NOT_HERE.get(token.group())
         if what is None or (token.group() in _LIBRARIES and not row[token.end() :].lstrip().startswith("::")):
             continue

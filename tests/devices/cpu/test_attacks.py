@@ -1,0 +1,146 @@
+"""Candidates that attack the harness from within their process: none may be measured as anything but what it is."""
+
+import platform
+import re
+import subprocess
+
+import pytest
+
+from kernelwright.core.outcome import Check, Status
+from kernelwright.devices.cpu.toolchain import Toolchain
+from tests.devices.cpu.test_good_kernels import HEAD, out, x_of
+from tests.devices.cpu.workbench import Bench, Kernel
+
+N = 1000
+WORK = 3_000_000  # dependent additions: some milliseconds
+INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+SPIN = f"volatile float f = 0; for (int j = 0; j < {WORK}; j++) f = f + 1.f;"
+RESULT = "if (i < n) y[i] = 2.f * x[i];"
+X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="machine code of x86-64")
+# long call(number, a, b, c): moves its arguments to where Linux wants them, syscall, ret.
+SYSTEM_CALL = (
+    'extern "C" const __attribute__((section(".text"))) unsigned char code[] = {0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, '
+    "0x48, 0x89, 0xd6, 0x48, 0x89, 0xca, 0x0f, 0x05, 0xc3};\n"
+    "__device__ long call(long n, long a, const void* b, long c) "
+    "{ return ((long (*)(long, long, const void*, long))(void*)code)(n, a, b, c); }\n"
+)
+
+
+def kernel(body: str, head: str = "", **more: object) -> Kernel:
+    arguments = {"grid": 4, "block": 256, **more}
+    return Kernel(head + HEAD + INDEX + body + "}", ["x", "y", N], x_of(N), out(N), lambda a: {"y": 2.0 * a["x"]},
+                  **arguments)  # type: ignore[arg-type]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def say(bench: Bench) -> str:
+    """Source of a function that writes any line as the runner does: found beside a function that is imported."""
+    runner = Toolchain("g++", bench.cache).runner("fast")
+    names = subprocess.run(["nm", "-D", str(runner)], capture_output=True, text=True, check=True).stdout
+    address = {
+        name: int(value, 16) for value, name in re.findall(r"^([0-9a-f]+) T (\S+)$", names, re.MULTILINE)
+    }
+    offset = address["_ZN2kw6reportEPKcz"] - address["kw_barrier"]
+    return f"#define say ((void (*)(const char*, ...))((char*)&kw_barrier + ({offset})))\n"
+
+
+def test_a_run_that_says_it_has_ended_has_ended(bench: Bench, say: str) -> None:
+    """The process is ended at its last word: what it would have computed later never reaches the output."""
+    result = bench.run(kernel(f'if (i == 0) say("time"); if (threadIdx.x == 0) {{ {SPIN} }} {RESULT}', say))
+    assert result.status in {Status.WRONG, Status.CRASHED}, result
+    assert result.check in {Check.POISON, Check.RUN_LIMITS}
+    assert result.timings == ()
+
+
+def test_forged_lines_change_nothing(bench: Bench, say: str) -> None:
+    honest = f"if (threadIdx.x == 0) {{ {SPIN} }} {RESULT}"
+    lines = ["begin\\t0", "ran\\t0\\t1\\t5\\t0\\t0", "say\\ttime", "time\\t0\\t1", "end", "start\\t3", "fault\\tyours", "base\\t-1",
+             "base\\t\u0663", "metric\\t0x1\\tglobal\\tload\\t4\\t0\\t0\\t0\\t0", "metric\\tx", "printed\\tx", "note-x", ""]  # fmt: skip
+    said = "".join(f'say("{line}");' for line in lines)
+    forged = f"if (i == 0) {{ {said} }} {honest}"
+    right, result = bench.run(kernel(honest)), bench.run(kernel(forged, say))
+    assert right.status == result.status == Status.MEASURED, result
+    assert result.timings[0].median_ms > right.timings[0].median_ms / 3
+    assert result.timings[0].median_ms > WORK * 1e-7  # no CPU adds faster than 10 times a nanosecond
+
+
+@pytest.mark.parametrize(
+    "line", ["crash\\tnothing", "finding\\trace\\t@0xffffffffffffffffffff x", "launch\\tx"]
+)
+def test_forged_faults_are_faults(bench: Bench, say: str, line: str) -> None:
+    result = bench.run(kernel(f'if (i == 0) say("{line}"); {RESULT}', say))
+    assert result.status in {Status.CRASHED, Status.WRONG, Status.LAUNCH_FAILED}
+    assert result.check
+
+
+@pytest.mark.parametrize("pages", [-2, -1, 1, 2])
+def test_the_outputs_of_other_runs_are_out_of_reach(bench: Bench, pages: int) -> None:
+    """Run 0 would compute them all, were they there: the mappings lie side by side."""
+    distance = pages * (4096 + 2 * 65536) // 4
+    result = bench.run(kernel(f"{RESULT} if (i < n) y[{distance} + i] = 2.f * x[i];"))
+    assert result.status in {Status.CRASHED, Status.WRONG}, result
+    assert result.check in {Check.CRASH, Check.INPUTS_UNCHANGED}
+
+
+@X86
+@pytest.mark.parametrize(
+    ("attack", "reason"),
+    [
+        ('call(1, 1, "time\\n", 5);', "system call"),  # write to standard output
+        ('call(1, 2, "time\\n", 5);', "system call"),
+        ("call(231, 0, 0, 0);", "ended early"),  # exit_group, with all outputs right
+        ("call(60, 0, 0, 0); call(231, 0, 0, 0);", ""),  # exit of one thread
+        ("call(57, 0, 0, 0);", "system call"),  # fork
+        ("call(62, 1, (void*)9, 0);", "system call"),  # kill
+        ("call(101, 16, (void*)1, 0);", "system call"),  # ptrace
+        ('call(2, (long)"/etc/passwd", 0, 0);', "system call"),  # open
+    ],
+)
+def test_system_calls_get_nowhere(bench: Bench, attack: str, reason: str) -> None:
+    result = bench.run(kernel(f"{RESULT} if (i == n - 1) {{ {attack} }}", SYSTEM_CALL), timeout_s=2.0)
+    assert result.status in {Status.CRASHED, Status.TIMED_OUT}, result
+    assert reason in result.reason
+    assert result.check in {Check.CRASH, Check.RUN_LIMITS}
+
+
+@X86
+def test_writing_to_every_descriptor_says_nothing(bench: Bench) -> None:
+    """One of them is the run's line: its own last word in the mouth of one run ends that run."""
+    body = f'for (int fd = 3; fd < 40 && i == 0; fd++) call(1, fd, "time\\n", 5); if (threadIdx.x == 0) {{ {SPIN} }} {RESULT}'
+    result = bench.run(kernel(body, SYSTEM_CALL))
+    assert result.status in {Status.CRASHED, Status.WRONG}, result
+    assert result.timings == ()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '#define GLUE(a, b) a##b\n#define HIDE GLUE(__as, m__)\n{head}HIDE("nop"); }}',
+        '#define X asm\n#define Y X\n{head}Y volatile ("nop"); }}',
+        '{head}as\\\nm("nop"); }}',
+        '{head}const char* s = R"(\n)"; asm("nop"); }}',
+        '{head}const char* s = u8R"--(\n)--"; __asm("nop"); }}',
+        '{head}%:define Z __asm__\n}}\nextern "C" __global__ void other() {{ Z("nop"); }}',
+        '__asm__("nop");\n{head}}}',
+        'int a __asm__("b");\n{head}}}',
+    ],
+)  # fmt: skip
+def test_no_spelling_of_asm_is_compiled(bench: Bench, source: str) -> None:
+    built = bench.build(source.format(head=HEAD + "\n"))
+    assert built.status in {Status.NOT_RUN, Status.RULE_BROKEN, Status.COMPILE_FAILED}, built
+
+
+def test_a_string_that_ends_like_a_raw_one_is_fine(bench: Bench) -> None:
+    assert bench.build(f'{HEAD} if (n < 0) printf("ERROR" "R"); }}').status is None
+
+
+def test_the_known_pattern_does_not_pass_for_a_canary(bench: Bench) -> None:
+    result = bench.run(kernel(f"{RESULT} if (i == 0) ((unsigned*)y)[n] = 0xCBCBCBCBu;"))
+    assert (result.status, result.check) == (Status.WRONG, Check.GUARD_BANDS)
+
+
+def test_an_output_of_the_last_candidate_is_not_there(bench: Bench) -> None:
+    assert bench.run(kernel(RESULT)).status == Status.MEASURED
+    result = bench.run(kernel("if (n < 0) y[i] = 0;"))
+    assert (result.status, result.check) == (Status.WRONG, Check.POISON)
+    assert f"{N} values were never written" in result.reason
