@@ -1,4 +1,5 @@
 /* kernelwright
+atomic_noise = true
 [tune]
 THREADS = [128, 256, 512, 1024]
 BLOCKS_PER_SM = [1, 2, 4, 8]
