@@ -47,6 +47,7 @@ static size_t used = 0;
 static const size_t memory_limit = 1ull << 30;
 static std::map<char*, size_t> blocks;
 static std::vector<std::function<void()>>* capture = nullptr;
+static int calls_since_load = 0;
 
 struct Function {
     std::string name;
@@ -90,6 +91,27 @@ static void candidates(std::map<std::string, Function>& table) {
     add("crash", [](void**) { return ILLEGAL; });
     add("endless", [](void**) { endless = true; return OK; });
     add("refused", [](void**) { return RESOURCES; });
+    // Off by one unit in the last place, which the tolerance allows, where "odd" says so.
+    auto nudge = [](void** p, int i, bool odd) { if (odd) P(float*, 2)[i] = nextafterf(P(float*, 2)[i], 1e9f); };
+    static int turns = 0;
+    add("racy", [=](void** p) { sum(p, P(int, 3)); nudge(p, 7, ++turns % 2); return OK; });
+    add("peeks", [=](void** p) {
+        sum(p, P(int, 3));
+        for (int i = 0; i < 32; ++i) nudge(p, i, ((unsigned char*)(P(float*, 2) + P(int, 3)))[i] & 1);
+        return OK;
+    });
+    table["leftover"] = {"leftover", {8, 8, 8, 4, 8}, [=](void** p) {
+        sum(p, P(int, 3));
+        nudge(p, 3, P(unsigned*, 4)[0] & 1);
+        return OK;
+    }};
+    add("slow", [=](void** p) {
+        auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+        while (std::chrono::steady_clock::now() < until) {}
+        return sum(p, P(int, 3));
+    });
+    // State in a module's globals: after the tenth call it does nothing.
+    add("ten", [=](void** p) { return ++calls_since_load > 10 ? OK : sum(p, P(int, 3)); });
     static int calls = 0;
     add("once", [=](void** p) { return calls++ ? OK : sum(p, P(int, 3)); });
     table["doubles"] = {"doubles", {8, 4}, [](void** p) {
@@ -167,7 +189,7 @@ API cuEventElapsedTime_v2(float* ms, void* a, void* b) {
     *ms = std::chrono::duration<float, std::milli>(*(Clock::time_point*)b - *(Clock::time_point*)a).count();
     return OK;
 }
-API cuModuleLoadData(void** m, const void* image) { *m = (void*)3; return memcmp(image, "\x7f""ELF", 4) ? 200 : OK; }
+API cuModuleLoadData(void** m, const void* image) { *m = (void*)3; calls_since_load = 0; return memcmp(image, "\x7f""ELF", 4) ? 200 : OK; }
 API cuModuleUnload(void*) { return OK; }
 API cuModuleGetFunction(void** f, void*, const char* name) {
     auto found = functions().find(name);

@@ -2,9 +2,10 @@
 
 import json
 import sys
-import time
 from collections.abc import Mapping
+from dataclasses import astuple
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from kernelwright.devices.base import (
     Buffer,
     CaseInputs,
     CaseRequest,
+    Contestant,
+    DuelRequest,
     RunRequest,
     RunResult,
     TimingProtocol,
@@ -23,6 +26,7 @@ from kernelwright.devices.base import (
 from kernelwright.devices.cuda import CudaRunner
 
 N = 1000
+NAMES = ("n=1000", "n=1000 again")
 
 
 class VectorAdd:
@@ -66,9 +70,13 @@ def plan(kernel: str, **more: Any) -> LaunchSpec:
 
 
 def request(artifact: Path, *launches: LaunchSpec, floor_ms: float = 0.0, **more: Any) -> RunRequest:
-    resolved = ResolvedPlan(launches, (ScratchSpec("partial", "float32", 33),))
-    cases = (CaseRequest("n=1000", resolved, floor_ms), CaseRequest("n=1000 again", resolved, floor_ms))
-    return RunRequest(artifact=str(artifact), cases=cases, **more)
+    return RunRequest(artifact=str(artifact), cases=cases(*launches, floor_ms=floor_ms), **more)
+
+
+def cases(*launches: LaunchSpec, names: tuple[str, ...] = NAMES, **more: Any) -> tuple[CaseRequest, ...]:
+    noise = more.pop("atomic_noise", False)
+    resolved = ResolvedPlan(launches, (ScratchSpec("partial", "float32", 33),), noise)
+    return tuple(CaseRequest(name, resolved, **more) for name in names)
 
 
 def tell(record: Mapping[str, Any]) -> None:
@@ -77,8 +85,8 @@ def tell(record: Mapping[str, Any]) -> None:
 
 def report(name: str, result: RunResult, **more: Any) -> None:
     timings = [[t.case, t.method, len(t.samples_ms), t.max_error] for t in result.timings]
-    record = {"name": name, "status": result.status, "reason": result.reason, "timings": timings} | more
-    tell(record)
+    record = {"name": name, "status": result.status, "reason": result.reason, "timings": timings}
+    tell(record | {"check": result.check, "findings": result.findings} | more)
 
 
 def healthy(runner: CudaRunner, artifact: Path) -> None:
@@ -95,7 +103,18 @@ def healthy(runner: CudaRunner, artifact: Path) -> None:
         TimingProtocol(runs=300, dropped=0, input_sets=4),
     )
     report("many runs", runner.run(many, source))
-    for kernel in ("tail", "wrong", "outside", "before", "mutates", "refused", "once", "absent"):
+    for kernel in (
+        "tail",
+        "wrong",
+        "outside",
+        "before",
+        "mutates",
+        "refused",
+        "once",
+        "absent",
+        "racy",
+        "peeks",
+    ):
         report(kernel, runner.run(request(artifact, plan(kernel)), source))
     report("cluster", runner.run(request(artifact, plan("right", cluster=(4, 1, 1))), source))
     report("cluster refused", runner.run(request(artifact, plan("right", cluster=(3, 1, 1))), source))
@@ -114,13 +133,127 @@ def healthy(runner: CudaRunner, artifact: Path) -> None:
     doubles = plan("doubles", arguments=(KernelArgument("X", "float32"), KernelArgument("n", "int32", N)))
     report("inout", runner.run(request(artifact, doubles), VectorAdd(inout=True)))
     report("inout graph", runner.run(request(artifact, doubles, floor_ms=0.001), VectorAdd(inout=True)))
-    start = time.perf_counter()
-    for _ in range(20):
-        runner.run(request(artifact, plan("right")), source)
-    sys.stdout.write(
-        json.dumps({"name": "speed", "seconds": (time.perf_counter() - start) / 40, "spent": runner.spent})
-        + "\n"
-    )
+
+
+def equal_runs(runner: CudaRunner, artifact: Path) -> None:
+    """Outputs within the tolerance whose bits depend on what they must not depend on."""
+    source = VectorAdd()
+    leftover = plan("leftover", arguments=(*plan("right").arguments, KernelArgument("partial", "float32")))
+    for name, launch in {"racy": plan("racy"), "peeks": plan("peeks"), "leftover": leftover}.items():
+        for only in (False, True):
+            result = runner.run(request(artifact, launch, check_only=only), source)
+            report(f"{name} {'trial' if only else 'run'}", result)
+    for noise in (False, True):
+        one = RunRequest(str(artifact), cases(plan("racy"), atomic_noise=noise))
+        report(f"noise {noise}", runner.run(one, source))
+    few = TimingProtocol(runs=8, dropped=0, input_sets=4)
+    report("two uses of a slot", runner.run(request(artifact, leftover, timing=few), source))
+
+
+def protocol(runner: CudaRunner, artifact: Path) -> None:
+    source = VectorAdd()
+    report("ten", runner.run(RunRequest(str(artifact), cases(plan("ten"), names=NAMES[:1])), source))
+    loser = RunRequest(str(artifact), cases(plan("right"), loser_above_ms=0.0))
+    report("loser", runner.run(loser, source))
+    short = RunRequest(str(artifact), cases(plan("right"), loser_above_ms=0.0, floor_ms=0.001))
+    report("short loser", runner.run(short, source))
+    for kernel in ("tail", "wrong"):
+        trial = RunRequest(str(artifact), cases(plan(kernel), check="stress inputs"), check_only=True)
+        report(f"trial {kernel}", runner.run(trial, source))
+
+
+def hidden(runner: CudaRunner, artifact: Path) -> None:
+    """What lies in device memory after a run: no right output in clear, neither kept nor left over."""
+    source = VectorAdd()
+    report("right", runner.run(request(artifact, plan("right")), source))
+    driver = runner.gpu.driver
+    for index, entry in enumerate(runner.store.get(source, "n=1000", 1).sets):
+        arrays = source.inputs("n=1000", index).arrays
+        right = source.expected("n=1000", arrays, np)["C"]
+        raw = driver.download(entry.expected["C"].pointer, 8 * N)
+        shown = [entry.expected["C"].show(i, raw[8 * i : 8 * i + 8]) for i in (0, 1, N - 1)]
+        clear = np.frombuffer(raw, "<f8") == right
+        tell(
+            {
+                "name": f"set {index}",
+                "shown": shown == [right[i] for i in (0, 1, N - 1)],
+                "clear": int(clear.sum()),
+            }
+        )
+    buffer = runner.gpu.pool.acquire(4 * N)
+    left = np.frombuffer(driver.download(buffer.pointer, 4 * N), "<f4")
+    tell({"name": "left over", "poison": bool(np.isnan(left).all())})
+
+
+def duels(runner: CudaRunner, artifact: Path) -> None:
+    def fight(name: str, challenger: str, incumbent: str, floor_ms: float = 0.0, **more: Any) -> None:
+        sides = [
+            Contestant(str(artifact), cases(plan(k), floor_ms=floor_ms)) for k in (challenger, incumbent)
+        ]
+        result = runner.duel(DuelRequest(*sides, **({"rounds": 6} | more)), source)
+        found = [
+            [
+                c.case,
+                c.method,
+                len(c.challenger_ms),
+                len(c.incumbent_ms),
+                median(c.challenger_ms),
+                median(c.incumbent_ms),
+            ]
+            for c in result.cases
+        ]
+        parts = (result.status, result.reason, result.check, result.at_fault)
+        tell({"name": name, "parts": parts, "cases": found, "broken": runner.broken})
+
+    source = VectorAdd()
+    fight("copy", "right", "right")
+    fight("graph", "right", "right", floor_ms=0.001)
+    fight("slower", "slow", "right")
+    fight("faster", "right", "slow")
+    fight("many", "right", "right", rounds=150)
+    for kernel in ("wrong", "racy", "outside", "refused", "mutates"):
+        fight(f"challenger {kernel}", kernel, "right")
+        fight(f"incumbent {kernel}", "right", kernel)
+    fight("late", "right", "ten", rounds=20)
+    fight("after all", "right", "right")
+    fight("incumbent endless", "right", "endless", timeout_s=0.2)
+
+
+class Nvml:
+    """Stands in for NVIDIA's package: throttled for a while."""
+
+    NVMLError = RuntimeError
+    NVML_CLOCK_SM = NVML_TEMPERATURE_GPU = 0
+
+    def __init__(self) -> None:
+        self.reasons: list[int] = []
+
+    def nvmlInit(self) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
+        return uuid
+
+    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: str) -> int:  # noqa: N802
+        return self.reasons.pop(0) if self.reasons else 0
+
+    def nvmlDeviceGetClockInfo(self, handle: str, kind: int) -> int:  # noqa: N802
+        return 1980
+
+    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:  # noqa: N802
+        raise self.NVMLError("not supported")
+
+    def nvmlDeviceGetTemperature(self, handle: str, kind: int) -> int:  # noqa: N802
+        return 41
+
+
+def throttled(runner: CudaRunner, artifact: Path) -> None:
+    nvml, source = sys.modules["pynvml"], VectorAdd()
+    for name, reasons in {"cool": [], "once": [0x40, 0x40], "always": [0x08] * 8, "capped": [4] * 8}.items():
+        nvml.reasons = list(reasons)
+        result = runner.run(request(artifact, plan("right")), source)
+        conditions = [list(astuple(t.conditions)) for t in result.timings if t.conditions]
+        report(name, result, conditions=conditions, discarded=[t.discarded for t in result.timings])
 
 
 class Faulty(VectorAdd):
@@ -180,11 +313,14 @@ def broken(runner: CudaRunner, artifact: Path, kernel: str) -> None:
 
 def main() -> None:
     scenario, artifact, cache = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    if scenario == "throttled":
+        sys.modules["pynvml"] = Nvml()
     runner = CudaRunner(cache_dir=cache)
     tell({"name": "facts", "arch": runner.facts.arch, "uuid": runner.facts.uuid})
-    scenarios = {"healthy": healthy, "faults": faults, "tight": tight}
-    if scenario in scenarios:
-        scenarios[scenario](runner, artifact)
+    scenarios = (healthy, faults, tight, equal_runs, protocol, hidden, duels, throttled)
+    found = next((s for s in scenarios if s.__name__ == scenario), None)
+    if found is not None:
+        found(runner, artifact)
     else:
         broken(runner, artifact, scenario)
     runner.close()

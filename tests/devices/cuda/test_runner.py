@@ -80,39 +80,77 @@ def test_graph_and_inout(healthy: dict[str, dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "status", "part"),
+    ("name", "status", "check", "part"),
     [
         (
             "tail",
             "wrong",
+            "poison",
             "1 of 1000 values of C wrong, first at [999]: got nothing (never written), expected",
         ),
-        ("wrong", "wrong", "1 of 1000 values of C wrong, first at [5]: got"),
+        ("wrong", "wrong", "values", "1 of 1000 values of C wrong, first at [5]: got"),
         (
             "outside",
             "wrong",
+            "guard bands",
             "wrote outside output 'C' (4000 bytes): N bytes changed from N bytes after its end",
         ),
-        ("before", "wrong", "N bytes changed from N bytes before its beginning"),
-        ("mutates", "wrong", "case n=1000: changed its input 'A'"),
-        ("once", "wrong", "got nothing (never written)"),
+        ("before", "wrong", "guard bands", "N bytes changed from N bytes before its beginning"),
+        ("mutates", "wrong", "inputs unchanged", "case n=1000: changed its input 'A'"),
+        ("once", "wrong", "poison", "got nothing (never written)"),
         (
             "refused",
             "launch_failed",
+            "launch limits",
             "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (grid [4, 1, 1], block [256, 1, 1] = 256 threads",
         ),
-        ("absent", "launch_failed", "the cubin has no kernel 'absent'"),
-        ("cluster refused", "launch_failed", "CUDA_ERROR_INVALID_CLUSTER_SIZE"),
-        ("cooperative refused", "launch_failed", "cooperative: at most 64 blocks fit at once"),
-        ("block", "launch_failed", "a block of 512 threads; with 128 registers a thread at most 256 fit"),
-        ("argument", "launch_failed", "kernel 'right' argument 4 is 4 bytes, the plan gives 'n': int64 (8)"),
-        ("arguments", "launch_failed", "the kernel has 4 arguments, the plan gives 2"),
-        ("unknown", "launch_failed", "argument 1 names no buffer of the case: 'Z'"),
-        ("memory", "launch_failed", "no device memory for 2147483648 bytes of scratch 'huge'"),
+        ("absent", "launch_failed", "launch limits", "the cubin has no kernel 'absent'"),
+        ("cluster refused", "launch_failed", "launch limits", "CUDA_ERROR_INVALID_CLUSTER_SIZE"),
+        (
+            "cooperative refused",
+            "launch_failed",
+            "launch limits",
+            "cooperative: at most 64 blocks fit at once",
+        ),
+        (
+            "block",
+            "launch_failed",
+            "launch limits",
+            "a block of 512 threads; with 128 registers a thread at most 256 fit",
+        ),
+        (
+            "argument",
+            "launch_failed",
+            "launch limits",
+            "kernel 'right' argument 4 is 4 bytes, the plan gives 'n': int64 (8)",
+        ),
+        ("arguments", "launch_failed", "launch limits", "the kernel has 4 arguments, the plan gives 2"),
+        ("unknown", "launch_failed", "launch limits", "argument 1 names no buffer of the case: 'Z'"),
+        (
+            "memory",
+            "launch_failed",
+            "launch limits",
+            "no device memory for 2147483648 bytes of scratch 'huge'",
+        ),
+        (
+            "racy",
+            "unstable",
+            "repeat",
+            "case n=1000 run 4: other output than in case n=1000 check on the same inputs",
+        ),
+        (
+            "peeks",
+            "unstable",
+            "repeat",
+            "case n=1000 run 1: other output than in case n=1000 check on the same inputs",
+        ),
     ],
 )
-def test_bad_candidates(healthy: dict[str, dict[str, Any]], name: str, status: str, part: str) -> None:
+def test_bad_candidates(
+    healthy: dict[str, dict[str, Any]], name: str, status: str, check: str, part: str
+) -> None:
     assert healthy[name]["status"] == status
+    assert healthy[name]["check"] == check
     # Canaries are random: a byte that is written can be what was there (1 in 256).
     reason = re.sub(
         r"\b[1-4] bytes changed from [0-8] bytes", "N bytes changed from N bytes", healthy[name]["reason"]
@@ -125,10 +163,12 @@ def test_crash_and_endless_kernel_break_the_runner(driver: Path) -> None:
     crash = run(driver, "crash")["crash"]
     assert crash["status"] == "crashed"
     assert "kernel 'crash' (launch 2 of 2) crashed: CUDA_ERROR_ILLEGAL_ADDRESS" in crash["reason"]
+    assert crash["check"] == "crash"
     assert crash["broken"]
     endless = run(driver, "endless")["endless"]
     assert endless["status"] == "timed_out"
     assert "did not end within 0.2 s" in endless["reason"]
+    assert endless["check"] == "run limits"
     assert endless["broken"]
     assert "lost its context" in endless["after"]
 
@@ -158,3 +198,74 @@ def test_driver_that_cannot_start_is_a_reason(driver: Path) -> None:
     )
     assert done.stdout.strip() == "cuInit failed with 100: no CUDA device is visible"
     assert "MissingError: no usable CUDA device" in done.stderr
+
+
+def test_equal_inputs_give_equal_bits(driver: Path) -> None:
+    found = run(driver, "equal_runs")
+    for name in ("racy", "peeks", "leftover"):
+        for how in ("run", "trial"):
+            record = found[f"{name} {how}"]
+            assert (record["status"], record["check"]) == ("unstable", "repeat"), record
+            assert "other output than in case n=1000" in record["reason"]
+    assert "check 1" in found["peeks trial"]["reason"]
+    assert found["noise False"]["status"] == "unstable"
+    assert found["noise True"]["status"] == "measured"
+    assert found["two uses of a slot"]["status"] == "unstable"
+
+
+def test_protocol(driver: Path) -> None:
+    found = run(driver, "protocol")
+    # One checked and ten timed runs: module globals do not survive the check.
+    assert found["ten"]["status"] == "measured", found["ten"]
+    assert [t[2] for t in found["loser"]["timings"]] == [2, 2]
+    # An event pair around a short kernel reads mostly overhead: no verdict from it.
+    assert [t[1:3] for t in found["short loser"]["timings"]] == [["graph", 8], ["graph", 8]]
+    for kernel in ("tail", "wrong"):
+        assert found[f"trial {kernel}"]["check"] == "stress inputs"
+        assert "of 1000 values of C wrong" in found[f"trial {kernel}"]["reason"]
+
+
+def test_no_right_output_lies_in_device_memory(driver: Path) -> None:
+    found = run(driver, "hidden")
+    assert found["right"]["status"] == "measured"
+    for index in range(3):
+        assert found[f"set {index}"]["shown"]
+        assert found[f"set {index}"]["clear"] < 10
+    assert found["left over"]["poison"]
+
+
+def test_duels(driver: Path) -> None:
+    found = run(driver, "duels")
+    for name, method in (("copy", "events"), ("graph", "graph"), ("after all", "events")):
+        assert found[name]["parts"][0] == "measured", found[name]
+        assert [c[:4] for c in found[name]["cases"]] == [
+            [case, method, 6, 6] for case in ("n=1000", "n=1000 again")
+        ]
+    assert all(c[4] > 1 > c[5] for c in found["slower"]["cases"])
+    assert all(c[5] > 1 > c[4] for c in found["faster"]["cases"])
+    assert found["many"]["cases"][0][2:4] == [150, 150]
+    checks = {"wrong": "values", "racy": "repeat", "outside": "guard bands", "refused": "launch limits"}
+    for kernel, check in (checks | {"mutates": "inputs unchanged"}).items():
+        for side in ("challenger", "incumbent"):
+            assert found[f"{side} {kernel}"]["parts"][2:] == [check, side]
+            assert found[f"{side} {kernel}"]["cases"] == []
+    assert found["late"]["parts"][2:] == ["poison", "incumbent"]
+    assert found["incumbent endless"]["parts"][::3] == ["timed_out", "incumbent"]
+    assert found["incumbent endless"]["broken"]
+
+
+def test_throttled_blocks_are_taken_again(driver: Path) -> None:
+    found = run(driver, "throttled")
+    assert found["cool"]["conditions"] == [[1980, 41, None, []]] * 2
+    assert found["cool"]["discarded"] == [0, 0]
+    assert found["cool"]["findings"] == []
+    assert found["once"]["discarded"] == [20, 0]
+    assert found["once"]["conditions"][0][3] == []
+    assert found["always"]["discarded"] == [30, 30]
+    assert found["always"]["findings"][0] == (
+        "case n=1000: the GPU stayed throttled (hardware slowdown): its timings are too slow"
+    )
+    assert found["capped"]["discarded"] == [0, 0]
+    assert found["capped"]["findings"] == ["software power cap in 2 of 2 cases, SM clock down to 1980 MHz"]
+    for name in ("cool", "once", "always", "capped"):
+        assert [t[2] for t in found[name]["timings"]] == [8, 8]

@@ -195,7 +195,8 @@ class CaseSession:
             if wrong:
                 self._judge_values(rows[part], slot, place, holds=step.holds)
             if hashes:
-                self.entrant.repeats.judge(slot, hashes[part], place, self.entrant.side)
+                named = place if step.name else f"{place} check"
+                self.entrant.repeats.judge(slot, hashes[part], named, self.entrant.side)
 
     def judge_watched(self, rows: Rows) -> None:
         """Judge guard bands and inputs. After damage nothing that is kept can be trusted."""

@@ -40,7 +40,7 @@ __device__ static u64 mix(u64 x) {  // finaliser of SplitMix64 (Steele, Lea, Flo
 }
 
 // Word i of a key's keystream.
-__device__ static u64 stream(Key key, u64 i) { return mix(mix(key.a + i * 0x9e3779b97f4a7c15ull) ^ key.b); }
+__device__ static u64 stream(Key key, u64 i) { return mix(key.a + i * 0x9e3779b97f4a7c15ull) ^ key.b; }
 
 // Holds the stream until the host has put the whole sequence into the queue. It ends by itself.
 extern "C" __global__ void kw_gate(const volatile unsigned* flag, unsigned* late, unsigned want, u64 limit_ns) {
@@ -192,8 +192,15 @@ __device__ static bool unwritten(u64 bits, Poison poison) {
     return sizeof(T) > 1 && (bits == first || bits == second);
 }
 
+// A term of the hash of an output. Up to 32 bits: multilinear hashing modulo 2^64 with secret coefficients, the odd
+// keystream words; outputs that differ collide with probability 2^-32 at most. All NaN count as one.
+template <typename T>
+__device__ static u64 hashed(u64 bits, u64 word) {
+    return sizeof(T) < 8 ? ((bits & 0xffffffffull) + 1) * (word | 1) : mix(word + bits);
+}
+
 // |out - ref| <= atol + rtol * |ref| in float64; a value that is finite on one side only is wrong. The hash is a
-// sum over mixed words, independent of the order of the blocks; all NaN count as one.
+// sum, independent of the order of the blocks.
 template <typename T>
 __device__ static void compare(const T* out, const u64* ref, u64 count, Key key, double atol, double rtol,
                                Poison poison, Row* row) {
@@ -204,7 +211,7 @@ __device__ static void compare(const T* out, const u64* ref, u64 count, Key key,
         T raw = out[i];
         u64 word = stream(key, i), bits = bits_of(raw);
         double got = value(raw), want = shown(ref[i], word);
-        hash += mix(word + (got == got ? bits : ~0ull));
+        hash += hashed<T>(got == got ? bits : ~0ull, word);
         bool wrong;
         if (isfinite(got) && isfinite(want)) {
             double error = fabs(got - want), allowed = atol + rtol * fabs(want);

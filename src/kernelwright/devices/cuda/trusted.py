@@ -65,7 +65,7 @@ class Hidden:
     def show(self, index: int, raw: bytes) -> float:
         """Value of the element with these 8 bytes."""
         first, second = struct.unpack("<2Q", self.key)
-        word = _mix(_mix((first + index * 0x9E3779B97F4A7C15) & _WORD) ^ second)
+        word = _mix((first + index * 0x9E3779B97F4A7C15) & _WORD) ^ second
         shown = int.from_bytes(raw, "little") ^ word
         return float(struct.unpack("<d", shown.to_bytes(8, "little"))[0])
 
