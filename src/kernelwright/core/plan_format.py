@@ -19,7 +19,7 @@ def format_sections(tunables: Sequence[Tunable], constraints: Sequence[Constrain
 
 def format_plan(plan: Plan) -> str:
     """The plan as the comment that starts a template; ``parse_plan`` gives the same plan back."""
-    out = ["/* kernelwright"]
+    out = ["/* kernelwright", *(["atomic_noise = true"] if plan.atomic_noise else [])]
     if plan.tunables:
         out += ["[tune]", *(f"{t.name} = {_literal(list(t.values))}" for t in plan.tunables)]
     if plan.compiler:

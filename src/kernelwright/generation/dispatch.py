@@ -111,6 +111,7 @@ def compose(parts: Sequence[Part], work_expression: str) -> Template | None:
         let=tuple(entry for p in plans for entry in p.let),
         scratch=tuple(entry for p in plans for entry in p.scratch),
         launches=tuple(launch for p in plans for launch in p.launches),
+        atomic_noise=any(p.atomic_noise for p in plans),
     )
     includes = dict.fromkeys(line.strip() for body in bodies for line in _INCLUDE.findall(body))
     text = [
@@ -174,6 +175,7 @@ def _plan(part: Part, prefix: str, work: str) -> Plan:
         let=(*fixed, *((prefix + name, renamed(expression)) for name, expression in plan.let)),
         scratch=tuple(Scratch(prefix + s.name, s.dtype, all_renamed(s.shape)) for s in plan.scratch),
         launches=tuple(launch(entry) for entry in plan.launches),
+        atomic_noise=plan.atomic_noise,
     )
 
 

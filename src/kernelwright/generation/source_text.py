@@ -1,0 +1,131 @@
+"""Sources as models may see them, and fingerprints by which near twins are found before anything is compiled."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from tree_sitter import Node
+
+from kernelwright.core.candidate import Template
+from kernelwright.core.expressions import Expression
+from kernelwright.core.plan import CPP_KEYWORDS, split_source
+from kernelwright.core.plan_format import format_plan
+from kernelwright.harness.rules.lexer import lex
+from kernelwright.harness.rules.tree import parse
+
+SHINGLE: Final = 5
+NEAR: Final = 0.97
+"""Share of common shingles from which two templates with equal launches count as near twins."""
+_DECLARING: Final = frozenset(
+    {
+        "parameter_declaration",
+        "optional_parameter_declaration",
+        "declaration",
+        "field_declaration",
+        "init_declarator",
+        "function_declarator",
+        "array_declarator",
+        "pointer_declarator",
+        "reference_declarator",
+        "preproc_def",
+        "preproc_function_def",
+    }
+)
+
+
+def without_comments(template: Template) -> str:
+    """The template with its plan in canonical form and no comment in the code.
+
+    Text that an earlier model wrote can carry instructions to the next one; code is all that it needs.
+    """
+    _, _, body = split_source(template.source, template.name)
+    lines = [line.rstrip() for line in lex(body).plain.splitlines()]
+    kept = [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
+    return format_plan(template.plan) + "\n" + "\n".join(kept).strip("\n") + "\n"
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What stays of a template without names, comments and layout. ``tokens`` in order, own names numbered."""
+
+    tokens: tuple[str, ...]
+    plan: str
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal for templates that differ in names, comments and layout only."""
+        return hashlib.sha256("\0".join((self.plan, *self.tokens)).encode()).hexdigest()
+
+    @cached_property
+    def shingles(self) -> frozenset[int]:
+        """Hashes of all runs of :data:`SHINGLE` tokens."""
+        return frozenset(hash(self.tokens[i : i + SHINGLE]) for i in range(len(self.tokens) - SHINGLE + 1))
+
+    def likeness(self, other: "Fingerprint") -> float:
+        """Jaccard index of the shingles, 0 to 1."""
+        union = len(self.shingles | other.shingles)
+        return len(self.shingles & other.shingles) / union if union else 1.0
+
+    def is_near(self, other: "Fingerprint") -> bool:
+        """Whether the other does the same with at most a different number here and there."""
+        return self.plan == other.plan and self.likeness(other) >= NEAR
+
+
+def fingerprint(template: Template) -> Fingerprint:
+    """Fingerprint of a template. Values of tunables do not count: numbers are the optimiser's."""
+    _, _, body = split_source(template.source, template.name)
+    lexed = lex(body)
+    own = _declared(lexed.plain) | {t.name for t in template.plan.tunables}
+    own |= {name for name, _ in template.plan.let} | {s.name for s in template.plan.scratch}
+    numbers: dict[str, str] = {}
+    tokens = []
+    for token in lexed.all_tokens:
+        text = token.text
+        if token.kind == "word" and text in own and text not in CPP_KEYWORDS:
+            text = numbers.setdefault(text, f"${len(numbers)}")
+        tokens.append(text)
+    return Fingerprint(tuple(tokens), _plan(template, numbers))
+
+
+def _plan(template: Template, numbers: dict[str, str]) -> str:
+    """Launches, scratch and named values with own names numbered as in the code."""
+    plan = template.plan
+    parts = [f"tunables {len(plan.tunables)} {' '.join(t.name for t in plan.compiler)}"]
+    parts += [f"{name} = {value.text}" for name, value in plan.let]
+    parts += [f"{s.name} {s.dtype} {_texts(s.shape)}" for s in plan.scratch]
+    for launch in plan.launches:
+        dims = " by ".join(_texts(part) for part in (launch.grid, launch.block, launch.cluster, launch.args))
+        when = launch.when.text if launch.when else ""
+        parts.append(f"{launch.kernel} {dims} {launch.dynamic_shared_bytes.text} {launch.cooperative} {when}")
+    names = [t.name for t in plan.tunables] + [n for n, _ in plan.let] + [s.name for s in plan.scratch]
+    names += [launch.kernel for launch in plan.launches]
+    for name in names:
+        numbers.setdefault(name, f"${len(numbers)}")
+    return " ; ".join(
+        " ".join(numbers.get(t.text, t.text) if t.kind == "word" else t.text for t in lex(part).all_tokens)
+        for part in parts
+    )
+
+
+def _texts(expressions: Sequence[Expression]) -> str:
+    return " , ".join(expression.text for expression in expressions)
+
+
+def _declared(plain: str) -> set[str]:
+    """Names that a source declares itself; what is not declared there (built-ins) keeps its name."""
+    tree = parse(plain)
+    return set() if tree is None else set(_names(tree.root_node))
+
+
+def _names(root: Node) -> Iterator[str]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type in _DECLARING:
+            for field in ("declarator", "name"):
+                for child in node.children_by_field_name(field):
+                    if child.type in {"identifier", "field_identifier", "type_identifier"} and child.text:
+                        yield child.text.decode()
+        stack.extend(node.children)
