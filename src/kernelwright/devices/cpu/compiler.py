@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import BuildRequest
-from kernelwright.core.outcome import KernelStatics, StaticMetrics, Status
+from kernelwright.core.outcome import Check, KernelStatics, StaticMetrics, Status
 from kernelwright.devices.base import BuildResult
 from kernelwright.devices.cpu.bounded import Finished, Limits, run_bounded
 from kernelwright.devices.cpu.diagnostics import explain, trim_log
@@ -65,8 +65,9 @@ class CpuCompiler:
         try:
             result = _Build(request, toolchain, folder, self._limits).run(scratch)
         except _Stopped as stopped:
+            refusal = stopped.refusal
             result = BuildResult(
-                status=stopped.refusal.status, reason=stopped.refusal.reason, log=trim_log(stopped.log)
+                status=refusal.status, reason=refusal.reason, log=trim_log(stopped.log), check=refusal.blamed
             )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -93,19 +94,24 @@ class _Build:
         request = self._request
         for kernel in request.kernels:
             if not _KERNEL_NAME.match(kernel):
-                raise _Stopped(Refusal(Status.COMPILE_FAILED, f"{kernel[:80]!r} is not the name of a kernel"))
+                reason = f"{kernel[:80]!r} is not the name of a kernel"
+                raise _Stopped(Refusal(Status.COMPILE_FAILED, reason, Check.PLAN))
         self._stop_on(check_text(request.source))
         constants = self._preprocess()
         log = self._compile()
         elf = self._read("candidate.o")
-        self._stop_on(check_object(elf, constants, instrumented=self._request.mode == "check"))
+        instrumented = self._request.mode == "check"
+        self._stop_on(check_object(elf, constants, instrumented=instrumented), Check.BINARY_RULES)
         self._link(elf)
-        self._stop_on(check_imports([s.name for s in self._read("candidate.so", SHT_DYNSYM).undefined]))
+        imports = [s.name for s in self._read("candidate.so", SHT_DYNSYM).undefined]
+        self._stop_on(check_imports(imports), Check.BINARY_RULES)
         return self._keep(scratch, elf, log)
 
-    def _stop_on(self, refusal: Refusal | None) -> None:
+    def _stop_on(self, refusal: Refusal | None, broken: Check = Check.SOURCE_RULES) -> None:
+        """``broken`` are the rules that this look holds a candidate to."""
         if refusal is not None:
-            raise _Stopped(refusal)
+            check = broken if refusal.status is Status.RULE_BROKEN else refusal.check
+            raise _Stopped(replace(refusal, check=check))
 
     def _read(self, name: str, table: int | None = None) -> ElfFile:
         path = self._folder / name

@@ -2,7 +2,7 @@
 
 import re
 
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.cpu.source_rules import CANDIDATE, Refusal, missing_header, not_run
 
 MAX_LOG_BYTES = 8192
@@ -31,7 +31,7 @@ def explain(output: str, kernels: tuple[str, ...]) -> Refusal:
         caller = _FROM.search(output, found.start()) or _FROM.search(output)
         if name.startswith("plan") and undeclared is not None and undeclared[1] in kernels:
             reason = f"{CANDIDATE}: the plan launches {undeclared[1]!r}, which the source does not define"
-            return Refusal(Status.COMPILE_FAILED, reason)
+            return Refusal(Status.COMPILE_FAILED, reason, Check.PLAN)
         if caller is not None:
             line = int(caller[1])
         elif name.startswith("plan"):
@@ -44,7 +44,8 @@ def explain(output: str, kernels: tuple[str, ...]) -> Refusal:
 
 def _without_place(output: str) -> Refusal:
     if _MEMORY.search(output):
-        return Refusal(Status.COMPILE_FAILED, "the compiler ran out of memory on this source")
+        reason = "the compiler ran out of memory on this source"
+        return Refusal(Status.COMPILE_FAILED, reason, Check.COMPILE_LIMITS)
     found = _ANY_ERROR.search(output)
     return Refusal(
         Status.COMPILE_FAILED, found[0][:300] if found else "the compiler failed without a message"

@@ -23,7 +23,8 @@ class Refusal:
     @property
     def blamed(self) -> str:
         """Name of the check; empty for what is not run here, which is no refusal."""
-        return self.check or _USUAL_CHECK.get(self.status, "")
+        check = self.check or _USUAL_CHECK.get(self.status)
+        return check.value if check else ""
 
 
 _USUAL_CHECK = {
