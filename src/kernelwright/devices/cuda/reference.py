@@ -82,7 +82,7 @@ class Reference:
 
     def _zeroing(self) -> AbstractContextManager[Any]:
         """While this holds, cupy's pool zeroes what it takes back."""
-        return _zeroing_hook(self.xp) if self.namespace == "cupy" else nullcontext()
+        return zeroing_hook(self.xp) if self.namespace == "cupy" else nullcontext()
 
     def _free_cached(self) -> None:
         self.driver.synchronize()
@@ -95,7 +95,7 @@ class Reference:
             self.xp.cuda.empty_cache()
 
 
-def _zeroing_hook(cupy: Any) -> Any:
+def zeroing_hook(cupy: Any) -> Any:
     """A cupy memory hook: zero a block, in the stream that used it, when the pool takes it back."""
 
     def free_preprocess(_: Any, **block: Any) -> None:
