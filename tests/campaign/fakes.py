@@ -1,13 +1,22 @@
 """A harness and an optimiser that answer from a table, for tests of the loop."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.outcome import CaseTiming, Outcome, Status
-from kernelwright.harness.protocol import CompileResult, ProfileResult, SubmitResult
+from kernelwright.core.screen import Screen
+from kernelwright.devices.base import DuelCase, DuelResult
+from kernelwright.harness.protocol import (
+    Built,
+    CompileResult,
+    ProfileResult,
+    SanitizerResult,
+    SubmitResult,
+)
 
 FACTS = DeviceFacts(
     name="cpu", kind="cpu", model="fake", arch="", uuid="fake", num_sms=2, warp_size=32, max_threads_per_block=1024,
@@ -30,9 +39,17 @@ def measured(ms: float, digest: str = "") -> Outcome:
     return Outcome(Status.MEASURED, cases=(timing,), artifact_digest=digest, seconds={"time": 0.01})
 
 
+def key(candidate: Candidate) -> tuple[str, int]:
+    return candidate.template.name, int(candidate.configuration.get("X", 0))
+
+
 @dataclass
 class FakeHarness:
-    """``times[(template, X)]`` in ms; a status instead of a number fails there. Counts overlaps on the device."""
+    """``times[(template, X)]`` in ms; a status instead of a number fails there. Counts overlaps on the device.
+
+    ``true_times`` are what duels see, where medians are lucky or unlucky; a status there: that side is at fault.
+    ``unsanitary`` are candidates (template, X) in which the sanitizer finds something.
+    """
 
     times: dict[tuple[str, int], float | Status]
     compile_seconds: float = 0.0
@@ -40,35 +57,71 @@ class FakeHarness:
     facts: DeviceFacts = FACTS
     measured: list[str] = field(default_factory=list)
     compiling: int = 0
+    compiled: int = 0
     most_compiling: int = 0
     on_device: int = 0
     most_on_device: int = 0
     same_digest: bool = False
+    true_times: dict[tuple[str, int], float | Status] = field(default_factory=dict)
+    unsanitary: set[tuple[str, int]] = field(default_factory=set)
+    sanitizer: Status = Status.MEASURED
+    sanitized: list[str] = field(default_factory=list)
+    duels: list[tuple[str, str, int]] = field(default_factory=list)
+    screens: list[Screen | None] = field(default_factory=list)
 
     def _answer(self, candidate: Candidate) -> float | Status:
-        return self.times.get((candidate.template.name, int(candidate.configuration.get("X", 0))), 1.0)
+        return self.times.get(key(candidate), 1.0)
+
+    async def _occupy(self) -> None:
+        self.on_device += 1
+        self.most_on_device = max(self.most_on_device, self.on_device)
+        await asyncio.sleep(self.device_seconds)
+        self.on_device -= 1
 
     async def compile(self, candidate: Candidate) -> CompileResult:
         self.compiling += 1
         self.most_compiling = max(self.most_compiling, self.compiling)
         await asyncio.sleep(self.compile_seconds)
         self.compiling -= 1
+        self.compiled += 1
         answer = self._answer(candidate)
         if answer is Status.COMPILE_FAILED:
             return CompileResult(candidate.id, status=Status.COMPILE_FAILED, reason="line 3: no")
         digest = "same" if self.same_digest else candidate.id
         return CompileResult(candidate.id, artifact="a", digest=digest)
 
-    async def benchmark(self, candidate: Candidate, compiled: CompileResult) -> Outcome:
-        self.on_device += 1
-        self.most_on_device = max(self.most_on_device, self.on_device)
-        await asyncio.sleep(self.device_seconds)
-        self.on_device -= 1
+    async def benchmark(
+        self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+    ) -> Outcome:
+        await self._occupy()
         self.measured.append(candidate.id)
+        self.screens.append(screen)
         answer = self._answer(candidate)
         if isinstance(answer, Status):
             return Outcome(answer, reason="because")
         return measured(answer, compiled.digest)
+
+    async def duel(
+        self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        await self._occupy()
+        self.duels.append((str(challenger.candidate), str(incumbent.candidate), rounds))
+        samples = []
+        for name, side in (("challenger", challenger), ("incumbent", incumbent)):
+            time = self.true_times.get(key(side.candidate), self._answer(side.candidate))
+            if isinstance(time, Status):
+                return DuelResult(time, "because", "values", name)
+            # Other noise on each side, the same every time.
+            phase = 0 if name == "challenger" else 3
+            samples.append(tuple(time * (1 + 0.001 * ((7 * i + phase) % 5 - 2)) for i in range(rounds)))
+        return DuelResult(Status.MEASURED, cases=(DuelCase("n=1", samples[0], samples[1], "clock"),))
+
+    async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
+        await self._occupy()
+        self.sanitized.append(str(candidate))
+        if key(candidate) in self.unsanitary:
+            return SanitizerResult(Status.WRONG, "memcheck: invalid read", ("memcheck",), 0.01)
+        return SanitizerResult(self.sanitizer, "no tool" if self.sanitizer is Status.NOT_RUN else "")
 
     async def profile(self, candidate: Candidate, case: str) -> ProfileResult:
         return ProfileResult("not_available")

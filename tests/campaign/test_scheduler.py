@@ -10,6 +10,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.screen import Screen
 from kernelwright.generation.base import Proposal
 from kernelwright.harness.protocol import CompileResult
 
@@ -88,7 +89,9 @@ async def test_stopping_does_not_wait_for_a_compiler() -> None:
 
 async def test_a_fault_of_the_harness_ends_all_lanes() -> None:
     class Broken(FakeHarness):
-        async def benchmark(self, candidate: Candidate, compiled: CompileResult) -> Outcome:
+        async def benchmark(
+            self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+        ) -> Outcome:
             raise HarnessError("device lost")
 
     lanes, _ = scheduler(Broken({}), 10)

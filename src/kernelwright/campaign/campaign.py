@@ -1,21 +1,27 @@
 """One campaign: baseline, search, confirmation.
 
-What an experiment changes, it changes in one place, :meth:`Campaign._learn`: for a new experiment after it is
-in the memory, and for an old one when a campaign is resumed.
+What an experiment changes, it changes in :meth:`Campaign._learn` (the standing) and :meth:`Campaign._tell` (the
+search): for a new experiment after it is in the memory, and for an old one when a campaign is resumed. Who leads is
+decided in :mod:`kernelwright.campaign.succession`.
 """
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+from kernelwright.campaign.binaries import Binaries
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.events import Listener, Progress
 from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.result import CampaignResult, Confirmation, Leader
+from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.scheduler import Scheduler, unless
 from kernelwright.campaign.settings import Settings
-from kernelwright.campaign.standing import Entry, Standing
+from kernelwright.campaign.standing import Entry, Standing, median_errors
+from kernelwright.campaign.succession import Succession
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import PlanError, UserError
@@ -23,6 +29,7 @@ from kernelwright.core.identity import content_id
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.resolve import resolve
+from kernelwright.core.screen import Screen
 from kernelwright.generation.base import Proposal, Proposer
 from kernelwright.generation.dispatch import DISPATCH, dispatch, divide
 from kernelwright.harness.protocol import CompileResult, Harness
@@ -65,6 +72,18 @@ class Campaign:
         self.counts: dict[str, int] = {}
         self.twins: dict[str, Outcome] = {}
         self.baseline: Entry | None = None
+        self.scene = Scene(
+            campaign=self.id,
+            harness=self.harness,
+            memory=self.memory,
+            standing=self.standing,
+            budget=self.budget,
+            listener=self.listener,
+            binaries=Binaries(self.harness),
+            candidates=self.candidates,
+        )
+        self.succession = Succession(self.scene, self._hail)
+        self._hailed: Entry | None = None
         self._started = 0
         self._in_flight = 0
         self._asking = asyncio.Lock()
@@ -84,6 +103,8 @@ class Campaign:
             known=self._known,
             started=lambda work: self.listener.trying(work.candidate, work.why),
             done=self._done,
+            between=lambda: self.succession.between(self.stop.is_set),
+            screen=self._screen,
         )
         deadline = asyncio.get_running_loop().call_later(self.budget.left, self.stop.set)
         interrupted = False
@@ -93,7 +114,7 @@ class Campaign:
         finally:
             deadline.cancel()
         state = "interrupted" if interrupted else "finished"
-        confirmation = None if interrupted else await self._confirm()
+        confirmation = None if interrupted else await self._finish()
         self.memory.progress(self.id, state, self.budget.used)
         return self._result(state, confirmation)
 
@@ -133,23 +154,11 @@ class Campaign:
         except PlanError as error:
             self.listener.note(f"left out: {error}")
 
-    async def _confirm(self) -> Confirmation | None:
-        """Baseline and incumbent once more, back to back; not a new experiment, a check of two old ones."""
-        leader = self.standing.incumbent
-        if self.baseline is None or leader is None or leader.candidate == self.baseline.candidate:
-            return None
-        times = []
-        for entry in (self.baseline, leader):
-            candidate = self.candidates[entry.candidate]
-            compiled = await self.harness.compile(candidate)
-            outcome = await self.harness.benchmark(candidate, compiled) if compiled.status is None else None
-            if outcome is None or outcome.status is not Status.MEASURED:
-                reason = outcome.reason if outcome else compiled.reason
-                self.listener.note(f"confirmation of {entry.candidate} failed: {reason}")
-                return None
-            times.append(self.objective.time(outcome.times_ms()))
-        confirmation = Confirmation(*times)
-        self.memory.note(self.id, "confirmation", json.dumps(asdict(confirmation)))
+    async def _finish(self) -> Confirmation | None:
+        """The incumbent stands every check and the baseline once more; not a new experiment."""
+        confirmation = None if self.baseline is None else await self.succession.finish(self.baseline)
+        if confirmation is not None:
+            self.memory.note(self.id, "confirmation", json.dumps(asdict(confirmation)))
         return confirmation
 
     # -- what the scheduler calls ---------------------------------------------------------------------
@@ -182,7 +191,12 @@ class Campaign:
                 return work
         return None
 
+    def _screen(self) -> Screen | None:
+        leader = self.standing.incumbent
+        return Screen(self.objective, leader.times) if leader else None
+
     def _known(self, work: Work, compiled: CompileResult) -> Outcome | None:
+        self.scene.binaries.keep(work.candidate, compiled)
         self.policy_static(work, compiled)
         return self.twins.get(self._twin_key(work.candidate, compiled.digest))
 
@@ -201,26 +215,34 @@ class Campaign:
         return content_id("twin", digest, repr(plans))
 
     async def _done(self, work: Work, outcome: Outcome) -> None:
+        # In one go, so that what the memory has and what is known agree at any instant.
         number = self._record(work, outcome)
+        self._learn(number, work.candidate, outcome)
         async with self._asking:
-            before = self.standing.incumbent
-            self._learn(number, work.candidate, outcome)
+            self._tell(work.candidate, outcome)
         self._in_flight = max(0, self._in_flight - 1)
         self._news.set()
         self._news = asyncio.Event()
         self.listener.finished(work.candidate, outcome, self.progress())
-        leader = self.standing.incumbent
-        if leader is not None and leader != before:
-            self._lead(leader, before)
+        self._hail()
         if self.policy.finished % DISPATCH_EVERY == 0:
             async with self._asking:
                 self._propose_dispatch()
 
+    def _hail(self) -> None:
+        """Note a change of the incumbent, whatever brought it about."""
+        leader, before = self.standing.incumbent, self._hailed
+        if leader is not None and leader is not before:
+            self._hailed = leader
+            self._lead(leader, before)
+
     def _lead(self, leader: Entry, before: Entry | None) -> None:
-        """Note a new incumbent. It can be an old candidate: a new best time on a case can disqualify the leader."""
+        """Note a new incumbent. It can be an old candidate: a leader can turn out to be faulty."""
         candidate, progress = self.candidates[leader.candidate], self.progress()
         strategy = f"{candidate}: {self.policy.arms[candidate.template.id].proposal.rationale}"
-        if before is not None and leader.score < before.score:
+        if before is not None and before.candidate in self.standing.disqualified:
+            strategy = f"{candidate}: the former leader was disqualified"
+        elif before is not None and leader.score < before.score:
             strategy = f"{candidate}: the former leader sacrifices a case, as a new best time there shows"
         self.memory.milestone(
             Milestone(self.id, leader.number, progress.seconds, strategy, progress.ratio or 1.0)
@@ -265,7 +287,7 @@ class Campaign:
             seconds=self.budget.used,
             cost_ms=self.objective.cost(times) if measured else None,
             score=self.objective.score(times) if measured else None,
-            eligible=measured and self.standing.eligible(times),
+            eligible=measured and self.standing.eligible(times, median_errors(outcome)),
         )
         origin = TemplateRecord(
             id=template.id,
@@ -280,32 +302,49 @@ class Campaign:
         return self.memory.record(experiment, origin)
 
     def recall(self) -> None:
-        """Take every recorded experiment into the state, in order, as if it had just ended."""
-        for experiment in self.memory.experiments(self.id):
-            template = self.policy.arms[experiment.template].proposal.template
-            self._learn(experiment.number, Candidate(template, experiment.configuration), experiment.outcome)
-            self._started += 1
-        leader, noted = self.standing.incumbent, self.memory.milestones(self.id)
-        if leader is not None and (not noted or noted[-1].experiment != leader.number):
-            # Killed between the experiment and its milestone.
-            self._lead(leader, None)
+        """Take all that is recorded into the state, in order, as if it had just happened."""
+        events: list[tuple[float, Callable[[], object]]] = [
+            (experiment.seconds, partial(self._relearn, experiment))
+            for experiment in self.memory.experiments(self.id)
+        ]
+        events += self.succession.recall()
+        for _, event in sorted(events, key=lambda event: event[0]):
+            event()
+        self._hailed, noted = self.standing.incumbent, self.memory.milestones(self.id)
+        if self._hailed is not None and (not noted or noted[-1].experiment != self._hailed.number):
+            # Killed between what made it the incumbent and its milestone.
+            self._lead(self._hailed, None)
+
+    def _relearn(self, experiment: Experiment) -> None:
+        template = self.policy.arms[experiment.template].proposal.template
+        candidate = Candidate(template, experiment.configuration)
+        self._learn(experiment.number, candidate, experiment.outcome)
+        self._tell(candidate, experiment.outcome)
+        self._started += 1
 
     # -- state ----------------------------------------------------------------------------------------
 
+    def _tell(self, candidate: Candidate, outcome: Outcome) -> None:
+        """Let the policy learn from an experiment."""
+        cost = self.objective.cost(outcome.times_ms()) if outcome.status is Status.MEASURED else None
+        if self.policy.record(candidate, outcome, cost):
+            self.listener.note(f"{candidate.template.name}: paused after repeated compile failures")
+
     def _learn(self, number: int, candidate: Candidate, outcome: Outcome) -> None:
-        """Take one recorded experiment into the state."""
+        """Take one recorded experiment into the standing."""
         self.candidates[candidate.id] = candidate
         self.counts[outcome.status] = self.counts.get(outcome.status, 0) + 1
-        measured = outcome.status is Status.MEASURED
-        times = outcome.times_ms()
-        if self.policy.record(candidate, outcome, self.objective.cost(times) if measured else None):
-            self.listener.note(f"{candidate.template.name}: paused after repeated compile failures")
-        if not measured:
+        if outcome.status is not Status.MEASURED:
             return
+        times = outcome.times_ms()
+        twin = False
         if outcome.artifact_digest:
-            self.twins.setdefault(self._twin_key(candidate, outcome.artifact_digest), outcome)
-        self.standing.add(number, candidate.id, times)
+            key = self._twin_key(candidate, outcome.artifact_digest)
+            twin = key in self.twins
+            self.twins.setdefault(key, outcome)
+        self.standing.add(number, candidate.id, times, median_errors(outcome), twin=twin)
         if self.baseline is None:
+            self.scene.protected.add(candidate.id)
             self.baseline = Entry(-self.objective.score(times), number, candidate.id, times)
 
     def progress(self) -> Progress:
@@ -342,6 +381,16 @@ class Campaign:
             seconds=self.budget.used,
             statuses=dict(sorted(self.counts.items())),
             confirmation=confirmation,
+            duels=self.succession.fought,
+            sanitizer=self._sanitizer(leader),
+        )
+
+    def _sanitizer(self, leader: Entry) -> dict[str, Any] | None:
+        result = self.succession.sanitized(leader.candidate)
+        return (
+            None
+            if result is None
+            else {"status": result.status, "reason": result.reason, "tools": list(result.tools)}
         )
 
     def _leader(self, entry: Entry) -> Leader:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Outcome
+from kernelwright.memory.records import Duel
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class Listener(Protocol):
         """A candidate became the incumbent."""
         ...
 
+    def dueled(self, duel: Duel) -> None:
+        """A duel ended and is in the memory."""
+        ...
+
     def note(self, text: str) -> None:
         """Something worth a line: a direction paused, the search space exhausted, the budget spent."""
         ...
@@ -51,6 +56,9 @@ class Silent:
         """Nothing."""
 
     def leads(self, candidate: Candidate, progress: Progress) -> None:
+        """Nothing."""
+
+    def dueled(self, duel: Duel) -> None:
         """Nothing."""
 
     def note(self, text: str) -> None:

@@ -17,15 +17,18 @@ class Leader:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Baseline and incumbent measured once more, back to back, at the end: free of the luck of the best of many."""
+    """Baseline and incumbent run in turn at the end: free of the luck of the best of many.
+
+    ``ratio`` is the incumbent's time over the baseline's, ``low`` and ``high`` its interval (99 %) from ``rounds``
+    paired rounds.
+    """
 
     baseline_ms: float
     incumbent_ms: float
-
-    @property
-    def ratio(self) -> float:
-        """Incumbent's time over the baseline's."""
-        return self.incumbent_ms / self.baseline_ms
+    ratio: float
+    low: float | None = None
+    high: float | None = None
+    rounds: int = 0
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class CampaignResult:
     seconds: float
     statuses: dict[str, int] = field(default_factory=dict)
     confirmation: Confirmation | None = None
+    duels: int = 0
+    sanitizer: dict[str, Any] | None = None
+    """What compute-sanitizer said of the incumbent: status, reason, tools; ``None`` when it was not asked."""
 
     @property
     def ratio(self) -> float:
@@ -70,7 +76,11 @@ class CampaignResult:
                 "baseline_ms": confirmed.baseline_ms,
                 "incumbent_ms": confirmed.incumbent_ms,
                 "ratio_to_baseline": confirmed.ratio,
+                "interval": [confirmed.low, confirmed.high],
+                "rounds": confirmed.rounds,
             },
+            "duels": self.duels,
+            "sanitizer": self.sanitizer,
             "experiments": self.experiments,
             "statuses": self.statuses,
             "seconds": round(self.seconds, 3),

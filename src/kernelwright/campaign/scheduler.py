@@ -11,10 +11,15 @@ from typing import Any, TypeVar
 
 from kernelwright.campaign.policy import Work
 from kernelwright.core.outcome import Outcome
+from kernelwright.core.screen import Screen
 from kernelwright.harness.protocol import CompileResult, Harness
 
 DEVICE_LANE = 2
 T = TypeVar("T")
+
+
+async def _nothing() -> None:
+    """The device is used by candidates only."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,8 @@ class Scheduler:
     """Runs work through a harness.
 
     ``take`` gives the next work, or ``None`` when there is no more; ``known`` the outcome of an equal binary
-    measured before; ``started`` hears what goes to the device; ``done`` takes each result.
+    measured before; ``started`` hears what goes to the device; ``done`` takes each result. ``between`` may use the
+    device before each candidate, ``screen`` says what that one has to beat.
     """
 
     harness: Harness
@@ -31,6 +37,8 @@ class Scheduler:
     known: Callable[[Work, CompileResult], Outcome | None]
     started: Callable[[Work], None]
     done: Callable[[Work, Outcome], Awaitable[None]]
+    between: Callable[[], Awaitable[None]] = _nothing
+    screen: Callable[[], Screen | None] = lambda: None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until there is no more work or ``stop`` is set; the experiment on the device is always finished.
@@ -66,10 +74,12 @@ class Scheduler:
         self, work: Work, compiled: CompileResult, device: asyncio.Lock, stop: asyncio.Event
     ) -> Outcome | None:
         async with device:
+            if not stop.is_set():
+                await self.between()
             if stop.is_set():
                 return None
             self.started(work)
-            return await self.harness.benchmark(work.candidate, compiled)
+            return await self.harness.benchmark(work.candidate, compiled, self.screen())
 
 
 async def unless(stop: asyncio.Event, call: Coroutine[Any, Any, T]) -> T | None:

@@ -194,9 +194,9 @@ def _same_device(harness: Harness, record: CampaignRecord) -> None:
 
 
 def _seconds_used(memory: Memory, record: CampaignRecord) -> float:
-    """A killed campaign did not note its time: its last experiment tells."""
+    """A killed campaign did not note its time: its last experiment or duel tells."""
     last = max((e.seconds for e in memory.experiments(record.id)), default=0.0)
-    return max(record.seconds, last)
+    return max([record.seconds, last, *(duel.seconds for duel in memory.duels(record.id))])
 
 
 def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> None:

@@ -13,6 +13,7 @@ from rich.text import Text
 from kernelwright.campaign.events import Progress
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Outcome, Status
+from kernelwright.memory.records import Duel
 
 RECENT = 6
 
@@ -71,6 +72,10 @@ class LiveView:
             )
         )
 
+    def dueled(self, duel: Duel) -> None:
+        """A row among the recent ones."""
+        self._recent = [*self._recent, ("duel", duel.challenger, duel.summary)][-RECENT:]
+
     def note(self, text: str) -> None:
         """A line that stays."""
         self._console.print(Text.assemble(("note ", "yellow"), text))
@@ -99,7 +104,7 @@ class LiveView:
         recent = Table.grid(padding=(0, 2))
         for status, candidate, detail in self._recent:
             recent.add_row(
-                Text(status, style="" if status == Status.MEASURED else "red"),
+                Text(status, style="" if status in {Status.MEASURED, "duel"} else "red"),
                 candidate,
                 Text(detail, style="dim"),
             )

@@ -135,8 +135,8 @@ def print_result(console: Console, result: CampaignResult) -> None:
     if result.confirmation is not None:
         confirmed = result.confirmation
         console.print(
-            f"measured once more at the end, back to back: {confirmed.ratio:.3f}x of the baseline's time "
-            f"({1 / confirmed.ratio:.1f} times as fast)"
+            f"run in turn at the end: {confirmed.ratio:.3f}x of the baseline's time "
+            f"({1 / confirmed.ratio:.1f} times as fast; 99 %: {confirmed.low:.4f} to {confirmed.high:.4f})"
         )
     if result.device == "cpu":
         console.print("These are CPU times: they say nothing about a GPU.", style="yellow")

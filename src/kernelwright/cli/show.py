@@ -13,7 +13,7 @@ from rich.table import Table
 from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption, JsonOption
 from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Status
-from kernelwright.memory.records import CampaignRecord, Experiment
+from kernelwright.memory.records import CampaignRecord, Duel, Experiment
 from kernelwright.memory.store import Memory
 
 
@@ -56,6 +56,7 @@ class _View:
         self.templates = memory.templates(campaign.id)
         self.milestones = memory.milestones(campaign.id)
         self.notes = memory.notes(campaign.id)
+        self.duels = memory.duels(campaign.id)
 
     def find(self, start: str) -> Experiment:
         """The experiment whose candidate's id starts so."""
@@ -119,10 +120,32 @@ class _View:
             "seconds": max([self.campaign.seconds, *(e.seconds for e in self.experiments)]),
             "milestones": [asdict(m) for m in self.milestones],
             "confirmation": json.loads(self.notes.get("confirmation", "null")),
+            "duels": [self._duel_json(duel) for duel in self.duels],
+            "findings": self._findings(),
         }
         if with_experiments:
             data["all_experiments"] = [self._experiment_json(e) for e in self.experiments]
         return data
+
+    def _duel_json(self, duel: Duel) -> dict[str, Any]:
+        decision = duel.decision
+        return {
+            "challenger": duel.challenger,
+            "incumbent": duel.incumbent,
+            "verdict": "confirmation" if duel.confirmation else decision.verdict,
+            "promoted": duel.promoted,
+            "at_fault": duel.at_fault,
+            "reason": decision.reason,
+            "ratio": decision.ratio,
+            "interval": [decision.low, decision.high],
+            "rounds": decision.rounds,
+            "seconds": duel.seconds,
+        }
+
+    def _findings(self) -> dict[str, Any]:
+        """What was found out about incumbents after their duels."""
+        kinds = ("sanitizer:", "disqualified:")
+        return {key: json.loads(value) for key, value in self.notes.items() if key.startswith(kinds)}
 
     def _experiment_json(self, e: Experiment) -> dict[str, Any]:
         return {
@@ -160,10 +183,7 @@ class _View:
         console.print(
             f"{len(self.experiments)} experiments: " + ", ".join(f"{n} {s}" for s, n in counts.items())
         )
-        if "confirmation" in self.notes:
-            both = json.loads(self.notes["confirmation"])
-            ratio = both["incumbent_ms"] / both["baseline_ms"]
-            console.print(f"measured once more at the end: {ratio:.3f}x of the baseline's time")
+        self._print_duels(console)
         if with_experiments:
             rows = Table(
                 "number", "status", "cost ms", "candidate", "template", "reason", box=None, pad_edge=False
@@ -178,3 +198,29 @@ class _View:
                     str(e.number), e.outcome.status, cost, e.candidate, self.label(e), e.outcome.reason
                 )
             console.print(rows, markup=False)
+
+    def _print_duels(self, console: Console) -> None:
+        table = Table(
+            "challenger", "incumbent", "ratio [99 %]", "rounds", "verdict", box=None, pad_edge=False
+        )
+        for duel in self.duels:
+            d = duel.decision
+            ratio = "" if d.ratio is None else f"{d.ratio:.4f} [{d.low:.4f}, {d.high:.4f}]"
+            verdict = "at the end" if duel.confirmation else f"{d.verdict}: {d.reason}"
+            table.add_row(duel.challenger, duel.incumbent, ratio, str(d.rounds), verdict)
+        if self.duels:
+            console.print(table, markup=False)
+        for key, found in self._findings().items():
+            kind, _, candidate = key.partition(":")
+            console.print(
+                f"{kind} {candidate}: {found.get('status', '')} {found['reason']}".rstrip(), markup=False
+            )
+        if "confirmation" in self.notes:
+            both = json.loads(self.notes["confirmation"])
+            ratio = both["incumbent_ms"] / both["baseline_ms"]
+            interval = (
+                f" (99 %: {both['low']:.4f} to {both['high']:.4f}, {both['rounds']} paired rounds)"
+                if both.get("low") is not None
+                else ""
+            )
+            console.print(f"against the baseline at the end: {ratio:.3f}x of its time{interval}")

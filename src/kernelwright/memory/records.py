@@ -112,6 +112,16 @@ class Duel:
         """Whether the challenger took the lead by it."""
         return self.decision.verdict is Verdict.PROMOTE and not self.confirmation
 
+    @property
+    def summary(self) -> str:
+        """Ratio with its interval, and what came of it, in a few words."""
+        decision = self.decision
+        ending = "confirmation" if self.confirmation else decision.verdict.value
+        if decision.ratio is None or decision.low is None or decision.high is None:
+            return f"{ending}: {decision.reason}"
+        interval = f"{decision.ratio:.4f} [{decision.low:.4f}, {decision.high:.4f}]"
+        return f"{interval} in {decision.rounds} rounds, {ending}: {decision.reason}"
+
 
 @dataclass(frozen=True)
 class CertificateRecord:

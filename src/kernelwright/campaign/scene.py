@@ -1,0 +1,27 @@
+"""What the parts of a campaign that decide about the incumbent share."""
+
+from dataclasses import dataclass, field
+
+from kernelwright.campaign.binaries import Binaries
+from kernelwright.campaign.budget import Budget
+from kernelwright.campaign.events import Listener
+from kernelwright.campaign.standing import Standing
+from kernelwright.core.candidate import Candidate
+from kernelwright.harness.protocol import Harness
+from kernelwright.memory.store import Memory
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One campaign's harness, memory and standing. ``candidates`` has every known candidate by id."""
+
+    campaign: str
+    harness: Harness
+    memory: Memory
+    standing: Standing
+    budget: Budget
+    listener: Listener
+    binaries: Binaries
+    candidates: dict[str, Candidate]
+    protected: set[str] = field(default_factory=set)
+    """Candidates that nothing disqualifies: the baseline, with which everything is compared."""

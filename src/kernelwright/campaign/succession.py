@@ -1,0 +1,93 @@
+"""Who follows whom: duels that are due, faults of incumbents, and what the last incumbent has to stand."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from kernelwright.campaign.duels import Duels
+from kernelwright.campaign.result import Confirmation
+from kernelwright.campaign.scene import Scene
+from kernelwright.campaign.standing import Entry
+from kernelwright.campaign.verification import Verification
+from kernelwright.harness.protocol import SanitizerResult
+
+LAST_DUELS: Final = 3
+"""Duels after the search for contenders that had no turn."""
+FALLBACKS: Final = 4
+"""How often the end's incumbent may turn out faulty before the search for a sound one is given up."""
+
+
+class Succession:
+    """Changes of the incumbent. Its coroutines use the device: one at a time, in the device lane.
+
+    ``hail`` is called after everything that can change the incumbent.
+    """
+
+    def __init__(self, scene: Scene, hail: Callable[[], None]) -> None:
+        self._scene = scene
+        self._hail = hail
+        self._duels = Duels(scene)
+        self._verification = Verification(scene)
+
+    @property
+    def fought(self) -> int:
+        """Duels of the whole campaign."""
+        return self._duels.fought
+
+    def sanitized(self, candidate: str) -> SanitizerResult | None:
+        """What compute-sanitizer said of a candidate, if it was asked."""
+        return self._verification.sanitized.get(candidate)
+
+    async def between(self, stopped: Callable[[], bool]) -> None:
+        """Before a candidate's turn on the device: a duel that is due, then a look for faults."""
+        await self._duel(stopped)
+        if not stopped():
+            await self._verification.sanitize()
+            self._hail()
+
+    async def finish(self, baseline: Entry) -> Confirmation | None:
+        """The last duels, every check for the incumbent, and its duel with the baseline; again when it falls."""
+        for _ in range(FALLBACKS):
+            for _ in range(LAST_DUELS):
+                if not await self._duel(lambda: False):
+                    break
+            leader = self._scene.standing.incumbent
+            confirmation = None
+            if await self._is_sound(leader):
+                confirmation = await self._duels.confirm(baseline)
+                self._hail()
+            if self._scene.standing.incumbent is leader:
+                return confirmation
+        self._scene.listener.note("no incumbent that stands every check was found at the end")
+        return None
+
+    async def _is_sound(self, leader: Entry | None) -> bool:
+        await self._verification.sanitize(final=True)
+        if self._scene.standing.incumbent is leader:
+            await self._verification.check_again()
+        self._hail()
+        return self._scene.standing.incumbent is leader
+
+    async def _duel(self, stopped: Callable[[], bool]) -> bool:
+        """Whether a contender was dealt with."""
+        challenger = self._scene.standing.contender()
+        if challenger is None:
+            return False
+        # After a disqualification contenders were screened against an incumbent that was not what it seemed:
+        # perhaps they never had every check.
+        fit = not self._scene.standing.disqualified or await self._verification.check(challenger)
+        fought = await self._duels.decide(stopped) if fit else True
+        self._hail()
+        return fought
+
+    def recall(self) -> list[tuple[float, Callable[[], object]]]:
+        """What the memory has, as (seconds, what to do again)."""
+        events: list[tuple[float, Callable[[], object]]] = [
+            (duel.seconds, partial(self._duels.apply, duel))
+            for duel in self._scene.memory.duels(self._scene.campaign)
+        ]
+        events += [
+            (seconds, partial(self._scene.standing.disqualify, candidate))
+            for seconds, candidate in self._verification.recall()
+        ]
+        return events
