@@ -6,11 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.campaign.settings import Settings
-from kernelwright.certificate import Evidence, SanitizerEvidence, TrialRun, evidence_key
+from kernelwright.certificate import TRIALS, trials_note
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.outcome import CaseTiming, Conditions, KernelStatics, Outcome, StaticMetrics, Status
+from kernelwright.core.outcome import (
+    CaseTiming,
+    Check,
+    Conditions,
+    KernelStatics,
+    Outcome,
+    StaticMetrics,
+    Status,
+)
 from kernelwright.core.statistics import Decision, Verdict
 from kernelwright.devices.base import DuelCase, TimingProtocol
 from kernelwright.memory.records import (
@@ -50,15 +58,21 @@ extern "C" __global__ void vector_add(const float* A, const float* B, float* C, 
     if (i < N) C[i] = A[i] + B[i];
 }}
 """
-EVIDENCE = Evidence(
-    trials=(
-        TrialRun(id="N=1000 large", check="stress inputs"),
-        TrialRun(id="N=1000 tiny", check="stress inputs"),
-        TrialRun(id="N=65537", check="sizes off the list"),
-    ),
-    sanitizer=SanitizerEvidence(
-        status=Status.MEASURED, tools=("memcheck", "racecheck"), notes=("sandbox without: seccomp",)
-    ),
+TRIALS_RUN = trials_note(
+    [
+        ("N=1000 large", Check.STRESS_INPUTS),
+        ("N=1000 tiny", Check.STRESS_INPUTS),
+        ("N=65537", Check.OTHER_SIZES),
+    ]
+)
+SANITIZER = json.dumps(
+    {
+        "status": "measured",
+        "reason": "",
+        "tools": ["memcheck", "racecheck"],
+        "seconds": 3.0,
+        "notes": ["sandbox without: seccomp"],
+    }
 )
 
 
@@ -108,7 +122,8 @@ def fill(memory: Memory, *, more: str = "", notes: dict[str, str] | None = None,
         "ceilings": json.dumps({"bytes_per_s": 4e12, "flops_per_s": 5e13}),
         "timing": json.dumps(asdict(TimingProtocol())),
         "selftest": "[]",
-        evidence_key(fast.id): EVIDENCE.model_dump_json(),
+        TRIALS + fast.id: TRIALS_RUN,
+        f"sanitizer:{fast.id}": SANITIZER,
     }
     for key, value in {**known, **(notes or {})}.items():
         if value:

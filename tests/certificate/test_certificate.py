@@ -8,17 +8,14 @@ from pathlib import Path
 import pytest
 
 from kernelwright.certificate import (
+    TRIALS,
     Certificate,
-    Evidence,
-    SanitizerEvidence,
     as_markdown,
     build_certificate,
     certify,
-    evidence_key,
 )
 from kernelwright.core.errors import UserError
-from kernelwright.core.outcome import Check, Status
-from kernelwright.harness.protocol import SanitizerResult
+from kernelwright.core.outcome import Check
 from kernelwright.memory.store import Memory
 from tests.certificate.samples import CAMPAIGN, CASES, NOISY, PROBLEM, baseline, leader, opened
 
@@ -60,7 +57,7 @@ def test_every_check_is_listed_by_its_name(memory_file: Path) -> None:
     )
     assert check(certificate, Check.SANITIZER) == (
         "passed",
-        "memcheck, racecheck found nothing at the smallest case (sandbox without: seccomp)",
+        "memcheck, racecheck found nothing (sandbox without: seccomp)",
     )
     assert check(certificate, Check.CHECKED_MODE) == ("not run", "the device cuda has none")
     assert check(certificate, Check.REPEAT)[0] == "passed"
@@ -68,8 +65,8 @@ def test_every_check_is_listed_by_its_name(memory_file: Path) -> None:
 
 
 def test_what_is_not_recorded_is_not_passed(memory_file: Path) -> None:
-    fast = evidence_key(leader().id)
-    certificate = issue(memory_file, notes={fast: "", "timing": "", "ceilings": "", "selftest": ""})
+    missing = {TRIALS + leader().id: "", f"sanitizer:{leader().id}": ""}
+    certificate = issue(memory_file, notes={**missing, "timing": "", "ceilings": "", "selftest": ""})
     for name in (
         Check.STRESS_INPUTS, Check.OTHER_SIZES, Check.SANITIZER, Check.POISON, Check.REPEAT, Check.GUARD_BANDS,
         Check.INPUTS_UNCHANGED,
@@ -81,36 +78,31 @@ def test_what_is_not_recorded_is_not_passed(memory_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("evidence", "name", "why"),
+    ("note", "value", "name", "why"),
     [
-        (Evidence(no_trials="the problem wants none"), Check.OTHER_SIZES, "the problem wants none"),
-        (Evidence(), Check.STRESS_INPUTS, "the problem has no such trials"),
-        (Evidence(), Check.SANITIZER, "not asked for"),
+        (TRIALS, "[]", Check.OTHER_SIZES, "the problem has no such trials"),
+        (TRIALS, '{"all": "of them"}', Check.STRESS_INPUTS, "not recorded by the campaign"),
+        (TRIALS, '[{"id": "N=1", "check": "trust me"}]', Check.STRESS_INPUTS, "not recorded by the campaign"),
         (
-            Evidence(
-                sanitizer=SanitizerEvidence.of(
-                    SanitizerResult(Status.NOT_RUN, "racecheck: did not end within 20 s", ("memcheck",))
-                )
-            ),
+            "sanitizer:",
+            '{"status": "not_run", "reason": "racecheck: did not end within 20 s", "tools": ["memcheck"]}',
             Check.SANITIZER,
             "racecheck: did not end within 20 s; memcheck found nothing",
         ),
-        (
-            Evidence(sanitizer=SanitizerEvidence(status=Status.MEASURED)),
-            Check.SANITIZER,
-            "measured",
-        ),
+        ("sanitizer:", '{"status": "measured"}', Check.SANITIZER, "the answer was measured"),
+        ("sanitizer:", "garbage", Check.SANITIZER, "not recorded by the campaign"),
     ],
-    ids=["no trials", "none of them", "not asked", "partly", "no tools"],
+    ids=["no trials", "odd trials", "odd check", "partly", "no tools", "garbage"],
 )
-def test_why_a_check_was_not_run(memory_file: Path, evidence: Evidence, name: Check, why: str) -> None:
-    certificate = issue(memory_file, notes={evidence_key(leader().id): evidence.model_dump_json()})
+def test_why_a_check_was_not_run(memory_file: Path, note: str, value: str, name: Check, why: str) -> None:
+    certificate = issue(memory_file, notes={note + leader().id: value})
     assert check(certificate, name) == ("not run", why)
 
 
-def test_evidence_that_cannot_be_read_is_none(memory_file: Path) -> None:
-    certificate = issue(memory_file, notes={evidence_key(leader().id): '{"trials": "all of them"}'})
-    assert check(certificate, Check.STRESS_INPUTS)[0] == "not run"
+def test_a_disqualified_candidate_has_none(memory_file: Path) -> None:
+    fault = {f"disqualified:{leader().id}": '{"reason": "compute-sanitizer: a race", "seconds": 1.0}'}
+    with pytest.raises(UserError, match="disqualified: compute-sanitizer: a race"):
+        issue(memory_file, notes=fault)
 
 
 def test_declared_noise_is_no_repeat(memory_file: Path) -> None:
@@ -174,6 +166,6 @@ def test_markdown(memory_file: Path) -> None:
 
 
 def test_words_of_others_break_no_table(memory_file: Path) -> None:
-    odd = Evidence(no_trials="a | b\n| c")
-    text = as_markdown(issue(memory_file, notes={evidence_key(leader().id): odd.model_dump_json()}))
-    assert "| stress inputs | not run | a \\| b \\| c |" in text
+    odd = json.dumps({"status": "not_run", "reason": "a | b\n| c"})
+    text = as_markdown(issue(memory_file, notes={f"sanitizer:{leader().id}": odd}))
+    assert "| compute-sanitizer | not run | a \\| b \\| c |" in text

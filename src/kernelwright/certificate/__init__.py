@@ -4,21 +4,19 @@ Built from recorded facts alone: what is not in the memory is listed as not run 
 """
 
 from kernelwright.certificate.build import build_certificate, certify
-from kernelwright.certificate.evidence import Evidence, SanitizerEvidence, TrialRun, evidence_key
+from kernelwright.certificate.evidence import TRIALS, trials_note
 from kernelwright.certificate.markdown import as_markdown
 from kernelwright.certificate.models import Certificate
 from kernelwright.certificate.verify import Mismatch, read_certificate, verify_certificate
 
 __all__ = [
+    "TRIALS",
     "Certificate",
-    "Evidence",
     "Mismatch",
-    "SanitizerEvidence",
-    "TrialRun",
     "as_markdown",
     "build_certificate",
     "certify",
-    "evidence_key",
     "read_certificate",
+    "trials_note",
     "verify_certificate",
 ]

@@ -12,6 +12,7 @@ from kernelwright.certificate.facts import Facts
 from kernelwright.certificate.models import CheckPart
 from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import TimingProtocol
+from kernelwright.harness.protocol import SanitizerResult
 
 _NOT_RECORDED = "not recorded by the campaign"
 
@@ -118,27 +119,21 @@ def _floor(facts: Facts) -> CheckPart:
 def _apart(facts: Facts) -> list[CheckPart]:
     """What only contenders and incumbents get."""
     evidence = facts.evidence
-    if evidence is None:
-        return []
-    parts = []
-    for check in (Check.STRESS_INPUTS, Check.OTHER_SIZES):
-        trials = [trial for trial in evidence.trials if trial.check == check]
-        why = evidence.no_trials or "the problem has no such trials"
+    parts = [] if evidence.sanitizer is None else [_sanitizer(evidence.sanitizer)]
+    for check in () if evidence.trials is None else (Check.STRESS_INPUTS, Check.OTHER_SIZES):
+        trials = [trial for trial in evidence.trials or () if trial.check == check]
+        why = "the problem has no such trials"
         parts.append(_passed(check, _trials(trials)) if trials else _not_run(check, why))
-    sanitizer = evidence.sanitizer
-    if sanitizer is None:
-        parts.append(_not_run(Check.SANITIZER, "not asked for"))
-    elif sanitizer.status is Status.MEASURED and sanitizer.tools:
-        notes = f" ({'; '.join(sanitizer.notes)})" if sanitizer.notes else ""
-        parts.append(
-            _passed(
-                Check.SANITIZER, f"{', '.join(sanitizer.tools)} found nothing at the smallest case{notes}"
-            )
-        )
-    else:
-        ran = f"; {', '.join(sanitizer.tools)} found nothing" if sanitizer.tools else ""
-        parts.append(_not_run(Check.SANITIZER, (sanitizer.reason or f"{sanitizer.status}") + ran))
     return parts
+
+
+def _sanitizer(result: SanitizerResult) -> CheckPart:
+    tools = f"{', '.join(result.tools)} found nothing" if result.tools else ""
+    if result.status is Status.MEASURED and tools:
+        notes = f" ({'; '.join(result.notes)})" if result.notes else ""
+        return _passed(Check.SANITIZER, tools + notes)
+    why = result.reason or f"the answer was {result.status!s}"
+    return _not_run(Check.SANITIZER, "; ".join(filter(None, (why, tools))))
 
 
 def _trials(trials: list[TrialRun]) -> str:

@@ -1,59 +1,62 @@
-"""What a campaign notes of a candidate that leads, for its certificate."""
+"""What a campaign notes of a candidate that leads, read back for its certificate.
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+Notes of the memory, by key: ``sanitizer:ID`` (JSON of a :class:`~kernelwright.harness.protocol.SanitizerResult`),
+``trials:ID`` (JSON list of the trials that ran and passed, see :func:`trials_note`), ``disqualified:ID``.
+"""
 
-from kernelwright.core.outcome import Status
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from kernelwright.core.outcome import Check
 from kernelwright.harness.protocol import SanitizerResult
 
+SANITIZER: Final = "sanitizer:"
+TRIALS: Final = "trials:"
+FAULT: Final = "disqualified:"
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+T = TypeVar("T")
 
 
-class TrialRun(_Model):
-    """A trial that was run and passed; ``check`` is the :class:`~kernelwright.core.outcome.Check` it belongs to."""
+@dataclass(frozen=True)
+class TrialRun:
+    """A trial that ran and passed, and the check that it belongs to."""
 
     id: str
-    check: str
+    check: Check
 
 
-class SanitizerEvidence(_Model):
-    """Answer of :meth:`~kernelwright.harness.protocol.Harness.sanitize`."""
+@dataclass(frozen=True)
+class Evidence:
+    """``None`` is not recorded; an empty ``trials`` says that the problem has none."""
 
-    status: Status
-    reason: str = ""
-    tools: tuple[str, ...] = ()
-    seconds: float = 0.0
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, result: SanitizerResult) -> "SanitizerEvidence":
-        """From the harness's answer."""
-        return cls(
-            status=result.status,
-            reason=result.reason,
-            tools=result.tools,
-            seconds=result.seconds,
-            notes=result.notes,
-        )
+    trials: tuple[TrialRun, ...] | None = None
+    sanitizer: SanitizerResult | None = None
 
 
-class Evidence(_Model):
-    """Kept as a note under :func:`evidence_key`. ``trials`` are those that ran; ``no_trials`` says why none did."""
-
-    trials: tuple[TrialRun, ...] = ()
-    no_trials: str = ""
-    sanitizer: SanitizerEvidence | None = None
+_TRIALS: Final = TypeAdapter(tuple[TrialRun, ...])
+_SANITIZER: Final = TypeAdapter(SanitizerResult)
 
 
-def evidence_key(candidate: str) -> str:
-    """Key of the note that holds a candidate's evidence."""
-    return f"evidence {candidate}"
+def trials_note(trials: Iterable[tuple[str, Check]]) -> str:
+    """Value of the note ``trials:ID`` from ids and checks of the trials that ran and passed."""
+    return json.dumps([{"id": name, "check": check} for name, check in trials])
 
 
-def read_evidence(note: str | None) -> Evidence | None:
-    """Evidence from a note; ``None`` where there is none that can be read."""
+def read_evidence(notes: Mapping[str, str], candidates: Iterable[str]) -> Evidence:
+    """What is noted of the first of the candidates that has a note; one that cannot be read counts as none."""
+    names = [name for name in candidates if name]
+    trials = _read(_TRIALS, notes, TRIALS, names)
+    sanitizer = _read(_SANITIZER, notes, SANITIZER, names)
+    return Evidence(trials, sanitizer)
+
+
+def _read(adapter: TypeAdapter[T], notes: Mapping[str, str], kind: str, names: list[str]) -> T | None:
+    note = next((notes[kind + name] for name in names if kind + name in notes), None)
     try:
-        return None if note is None else Evidence.model_validate_json(note)
+        return None if note is None else adapter.validate_json(note)
     except ValidationError:
         return None

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from kernelwright.certificate.evidence import Evidence, evidence_key, read_evidence
+from kernelwright.certificate.evidence import FAULT, Evidence, read_evidence
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
@@ -44,12 +44,9 @@ class Facts:
     experiments: int
 
     @property
-    def evidence(self) -> Evidence | None:
+    def evidence(self) -> Evidence:
         """What was noted of the candidate, or of the twin whose measurement it has."""
-        for name in (self.experiment.candidate, self.experiment.twin_of):
-            if found := read_evidence(self.notes.get(evidence_key(name))):
-                return found
-        return None
+        return read_evidence(self.notes, (self.experiment.candidate, self.experiment.twin_of))
 
     @property
     def ceilings(self) -> Ceilings:
@@ -70,6 +67,10 @@ def read_facts(memory: Memory, campaign: CampaignRecord, candidate: str) -> Fact
     experiment = experiments.get(candidate)
     if experiment is None or not experiment.outcome.cases:
         raise UserError(f"{campaign.id}: {candidate} was not measured in it: there is nothing to certify")
+    notes = memory.notes(campaign.id)
+    if fault := notes.get(FAULT + candidate):
+        why = json.loads(fault).get("reason", "")
+        raise UserError(f"{campaign.id}: {candidate} is disqualified: {why}")
     baseline = next(
         (e for e in experiments.values() if templates[e.template].direction == BASELINE and e.outcome.cases),
         None,
@@ -94,7 +95,7 @@ def read_facts(memory: Memory, campaign: CampaignRecord, candidate: str) -> Fact
         plans={case.id: resolve(whole, case.sizes, device, problem.signature) for case in cases},
         baseline=baseline,
         duels=tuple(memory.duels(campaign.id)),
-        notes=memory.notes(campaign.id),
+        notes=notes,
         experiments=len(experiments),
     )
 
