@@ -1,17 +1,35 @@
-"""``problems``: what can be solved, and the format of a problem of one's own."""
+"""``problem``: what can be solved, the format of a problem of one's own, and whether it can be trusted."""
 
 import json
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from kernelwright.cli.options import JsonOption, ProblemArgument
+from kernelwright.cli.options import (
+    DeviceOption,
+    JsonOption,
+    ProblemArgument,
+    SlowOption,
+    pick_device,
+    use_slow_cases,
+)
+from kernelwright.harness.problem_test import run_self_test
+from kernelwright.harness.self_test import SelfTest, SelfTestRow, Verdict
 from kernelwright.problems.loader import bundled_names, load_problem
 from kernelwright.problems.spec import problem_schema
 
-app = typer.Typer(help="Bundled problems, and the format of your own.", no_args_is_help=True)
+app = typer.Typer(help="Bundled problems, the format of your own, and its self-test.", no_args_is_help=True)
+STYLES: Final = {
+    Verdict.OK: "green",
+    Verdict.NOTE: "",
+    Verdict.WARNING: "yellow",
+    Verdict.FAILED: "bold red",
+    Verdict.SKIPPED: "dim",
+}
 
 
 @app.command("list")
@@ -55,6 +73,57 @@ def show_problem(problem: ProblemArgument, as_json: JsonOption = False) -> None:
             work = loaded.work(case)
             table.add_row(case.id + (" (slow devices)" if slow else ""), f"{work[0]:,}", f"{work[1]:,}")
     console.print(table)
+
+
+@app.command("test")
+def examine_problem(
+    problem: ProblemArgument,
+    device: DeviceOption = "auto",
+    slow_cases: SlowOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the inputs.")] = 0,
+    as_json: JsonOption = False,
+) -> int:
+    """Whether a problem can be fooled: wrong outputs that pass, a reference that ignores inputs, a baseline that fails.
+
+    Exit code 1 when something failed.
+    """
+    loaded = load_problem(problem)
+    name = pick_device(device)
+    slow = use_slow_cases(name, chosen=slow_cases)
+    result = run_self_test(loaded, name, slow=slow, seed=seed)
+    if as_json:
+        rows = [asdict(row) for row in result.rows]
+        typer.echo(json.dumps({"problem": loaded.name, "id": loaded.id, "device": name, "passed": result.passed,
+                               "warnings": result.warnings, "rows": rows}))  # fmt: skip
+    else:
+        _print_self_test(Console(), loaded.name, result)
+    return 0 if result.passed else 1
+
+
+def _print_self_test(console: Console, problem: str, result: SelfTest) -> None:
+    """Checks by case; below it what is not of one case, and in words whatever is wrong."""
+    cells = {(row.name, row.case): row for row in result.rows}
+    cases = list(dict.fromkeys(row.case for row in result.rows if row.name == "right output"))
+    table = Table("check", *cases, box=None, pad_edge=False)
+    for name in dict.fromkeys(row.name for row in result.rows if row.case in cases):
+        table.add_row(Text(name), *(_cell(cells.get((name, case))) for case in cases))
+    console.print(table)
+    for row in result.rows:
+        if row.case not in cases or row.verdict in {Verdict.WARNING, Verdict.FAILED}:
+            place = f"{row.name}{f' on {row.case}' if row.case else ''}"
+            text = ": ".join(filter(None, (place, row.detail, row.mend)))
+            console.print(Text.assemble((f"{row.verdict}  ", STYLES[row.verdict]), text))
+    failed = sum(row.verdict is Verdict.FAILED for row in result.rows)
+    console.print(
+        Text(f"{problem} {'failed ' + str(failed) + ' checks' if failed else 'passed'}", style="bold")
+    )
+
+
+def _cell(row: SelfTestRow | None) -> Text:
+    if row is None:
+        return Text("")
+    short = row.detail.partition(";")[0] if row.verdict is Verdict.NOTE else row.verdict
+    return Text(short, style=STYLES[row.verdict])
 
 
 @app.command("schema")

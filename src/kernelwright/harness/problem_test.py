@@ -160,7 +160,7 @@ def _tolerance_rows(problem: Problem, outcome: Outcome) -> list[SelfTestRow]:
     found = fit(problem.spec, {timing.case: timing.max_error for timing in outcome.cases})
     verdict = Verdict.WARNING if found.warning else Verdict.OK
     detail = found.warning or f"the baseline's worst error is {multiples(found.worst)}"
-    return [SelfTestRow("tolerance", found.case, verdict, detail, found.mend)]
+    return [SelfTestRow("tolerance", "", verdict, f"{detail} (case {found.case})", found.mend)]
 
 
 def run_self_test(problem: Problem, device: str, *, slow: bool, seed: int = 0) -> SelfTest:

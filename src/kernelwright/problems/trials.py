@@ -185,14 +185,19 @@ def _nearly_listed(spec: ProblemSpec, cases: Sequence[Case]) -> Iterator[dict[st
 
 
 def _allowed(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
+    """Whether sizes make sound shapes, and cheap ones."""
+    if not _sound(spec, sizes):
+        return False
+    return elements(spec, sizes) <= MAX_ELEMENTS and evaluate(spec.work.flops, sizes) <= MAX_FLOPS
+
+
+def _sound(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
     try:
-        shapes = [array_shape(argument, sizes) for argument in spec.arrays]
-        flops = evaluate(spec.work.flops, sizes)
-        moved = evaluate(spec.work.bytes, sizes)
+        extents = [extent for argument in spec.arrays for extent in array_shape(argument, sizes)]
+        flops, moved = evaluate(spec.work.flops, sizes), evaluate(spec.work.bytes, sizes)
     except ExpressionError:
         return False
-    sound = min((min(shape, default=1) for shape in shapes), default=1) >= 1 and moved >= 1 and flops >= 0
-    return sound and sum(map(prod, shapes)) <= MAX_ELEMENTS and flops <= MAX_FLOPS
+    return min(extents, default=1) >= 1 and moved >= 1 and flops >= 0
 
 
 def trial_faults(spec: ProblemSpec) -> Iterator[tuple[str, str]]:
@@ -208,17 +213,23 @@ def trial_faults(spec: ProblemSpec) -> Iterator[tuple[str, str]]:
     for name in spec.trials.exclude:
         if name not in known:
             yield "trials.exclude", f"{name!r} is not among the distributions ({', '.join(sorted(known))})"
-    sizes = () if isinstance(spec.trials.other_sizes, bool) else spec.trials.other_sizes
-    for index, entry in enumerate(sizes):
-        if set(entry) != set(spec.size_names):
-            yield (
-                f"trials.other_sizes.{index}",
-                f"needs the sizes {', '.join(spec.size_names)}, as the cases have",
-            )
+    if known <= set(spec.trials.exclude):
+        yield "trials.exclude", "leaves no distribution: name the inputs to be drawn as declared under keep"
+    yield from _size_faults(spec)
     for kind, cases in (("cases", spec.cases), ("slow_cases", spec.slow_cases)):
         for index, case in enumerate(cases):
             if _looks_like_a_trial(case):
                 yield f"{kind}.{index}.id", f"{case.id!r} starts as a trial's id does: choose another"
+
+
+def _size_faults(spec: ProblemSpec) -> Iterator[tuple[str, str]]:
+    sizes = () if isinstance(spec.trials.other_sizes, bool) else spec.trials.other_sizes
+    for index, entry in enumerate(sizes):
+        key = f"trials.other_sizes.{index}"
+        if set(entry) != set(spec.size_names):
+            yield key, f"needs the sizes {', '.join(spec.size_names)}, as the cases have"
+        elif not _sound(spec, entry):
+            yield key, "gives no sound shapes and work: every extent must be at least 1, bytes too"
 
 
 def _looks_like_a_trial(case: CaseSpec) -> bool:

@@ -1,0 +1,100 @@
+"""The self-test as its callers have it: the reference in a sandboxed child, the baseline on the cpu device."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernelwright.core.errors import ProblemError
+from kernelwright.harness.problem_test import cheap_cases, quick_selftest, self_test
+from kernelwright.harness.self_test import Verdict
+from kernelwright.problems.loader import Problem, load_problem
+from tests.problems.folders import BASELINE, GOOD, REFERENCE, write_problem
+
+START = "import os, time\n\n\ndef reference(xp, sizes, X, factor):\n"
+
+
+def problem(
+    tmp_path: Path, reference: str = REFERENCE, toml: str = GOOD, baseline: str = BASELINE
+) -> Problem:
+    folder = write_problem(tmp_path / "p", toml, reference)
+    (folder / "baseline.cu").write_text(baseline)
+    return load_problem(folder)
+
+
+async def test_a_quick_test_looks_at_the_smallest_case(tmp_path: Path) -> None:
+    result = await quick_selftest(problem(tmp_path))
+    assert result.passed
+    assert not result.warnings
+    assert {row.case for row in result.rows} == {"N=10"}
+
+
+async def test_a_quick_test_tells_what_is_wrong(tmp_path: Path) -> None:
+    result = await quick_selftest(problem(tmp_path, toml=GOOD.replace("rtol = 1e-6", "atol = 100.0")))
+    assert not result.passed
+    assert any(line.startswith("zeros on N=10: passes for Y") for line in result.warnings)
+
+
+async def test_a_reference_that_ends_its_process_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        ProblemError, match=r"reference\.py: the process ended with code 3 on the case N=10: .*os\._exit"
+    ):
+        await quick_selftest(problem(tmp_path, START + "    os._exit(3)\n"))
+
+
+async def test_a_reference_that_never_ends_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match=r"reference\.py: did not answer for the case N=10 within 3 s"):
+        await quick_selftest(problem(tmp_path, START + "    while True: pass\n"), timeout_s=3.0)
+
+
+async def test_a_reference_that_raises_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match=r"reference\.py:5: reference\.py raised KeyError"):
+        await quick_selftest(problem(tmp_path, START + "    return {'Y': X * sizes['M']}\n"))
+
+
+async def test_a_reference_cannot_write_beside_its_problem(tmp_path: Path) -> None:
+    """It runs in the sandbox: its own folder is readable, nothing of the user's is writable."""
+    place = tmp_path / "written"
+    body = f"    with open({json.dumps(str(place))}, 'w'):\n        pass\n    return {{'Y': factor * X}}\n"
+    with pytest.raises(ProblemError, match=r"raised (PermissionError|FileNotFoundError|OSError)"):
+        await quick_selftest(problem(tmp_path, START + body))
+    assert not place.exists()
+
+
+async def test_the_whole_test_runs_the_baseline(tmp_path: Path) -> None:
+    result = await self_test(problem(tmp_path), "cpu", slow=True)
+    assert result.passed
+    rows = {row.name: row for row in result.rows}
+    assert rows["baseline on cpu"].verdict is Verdict.OK
+    assert rows["trials"].detail.endswith("trials")
+    assert rows["tolerance"].verdict is Verdict.OK  # one rounding: 6e-8 of 1e-6
+
+
+async def test_a_wrong_baseline_fails_the_problem(tmp_path: Path) -> None:
+    wrong = problem(tmp_path, baseline=BASELINE.replace("factor * X[i]", "X[i]"))
+    result = await self_test(wrong, "cpu", slow=True)
+    assert not result.passed
+    row = next(row for row in result.rows if row.name == "baseline on cpu")
+    assert row.verdict is Verdict.FAILED
+    assert "wrong" in row.detail
+
+
+async def test_a_baseline_that_holds_for_its_cases_only_fails_a_trial(tmp_path: Path) -> None:
+    special = BASELINE.replace("factor * X[i]", "N == 10 ? factor * X[i] : 0.0f")
+    result = await self_test(problem(tmp_path, baseline=special), "cpu", slow=True)
+    row = next(row for row in result.rows if row.name == "baseline on cpu")
+    assert row.verdict is Verdict.FAILED
+    assert "[trials]" in row.mend
+    allowed = GOOD.replace("work =", "trials = { other_sizes = false }\nwork =")
+    result = await self_test(problem(tmp_path, toml=allowed, baseline=special), "cpu", slow=True)
+    assert result.passed
+    assert any("specialised" in row.detail for row in result.rows)
+
+
+def test_only_cheap_cases_are_answered_many_times() -> None:
+    for name, expected in (
+        ("gemm", ["M=128,N=128,K=128", "M=256,N=256,K=256", "M=511,N=509,K=515"]),
+        ("nbody", ["N=1024"]),
+    ):
+        loaded = load_problem(name)
+        assert [case.id for case in cheap_cases(loaded, loaded.cases(slow=False))] == expected
