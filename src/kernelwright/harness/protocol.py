@@ -73,13 +73,15 @@ class SanitizerResult:
     """What compute-sanitizer says.
 
     ``status`` is MEASURED when every tool in ``tools`` ran and found nothing, WRONG with the first finding as
-    ``reason``, NOT_RUN with why it cannot be had here (never a pass).
+    ``reason``, NOT_RUN with why it cannot be had here (never a pass; ``tools`` are those that did run). ``notes``
+    are for people: warnings, layers of the sandbox that the tool cannot live with.
     """
 
     status: Status
     reason: str = ""
     tools: tuple[str, ...] = ()
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 class Harness(Protocol):
