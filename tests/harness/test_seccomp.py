@@ -24,6 +24,7 @@ CALLS = {
 }
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 SIGCHLD, CLONE_VM, CLONE_VFORK, CLONE_NEWUSER, CLONE_NEWNET = 17, 0x100, 0x4000, 0x10000000, 0x40000000
+CLONE_THREAD = 0x10000
 MACHINES = sorted(CALLS)
 
 
@@ -94,6 +95,19 @@ def test_a_gpu_needs_local_sockets_until_it_is_open(name: str) -> None:
     )
     assert run(later, number, AUDIT[name], AF_UNIX) == DENY
     assert run(later, CALLS[name]["read"], AUDIT[name]) == ALLOW
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_gpu_worker_that_has_started_gets_threads_but_no_processes(name: str) -> None:
+    machine = seccomp._MACHINES[name]
+    later = seccomp._header(machine) + seccomp._no_processes(machine) + seccomp._op(seccomp._RETURN, ALLOW)
+    clone = CALLS[name]["clone"]
+    assert run(later, clone, AUDIT[name], CLONE_VM | CLONE_THREAD) == ALLOW
+    assert run(later, clone, AUDIT[name], SIGCHLD) == DENY
+    assert run(later, clone, AUDIT[name], CLONE_VM | CLONE_VFORK | SIGCHLD) == DENY
+    assert run(later, CALLS[name]["read"], AUDIT[name]) == ALLOW
+    if name == "x86_64":
+        assert [run(later, fork, AUDIT[name]) for fork in (57, 58)] == [DENY, DENY]
 
 
 @pytest.mark.parametrize("name", MACHINES)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 import sys
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kernelwright.core.errors import HarnessError, UserError, WorkerDied
+from kernelwright.harness.excess import PERIOD_S, Bounds, excess
 from kernelwright.harness.processes import import_roots, kill_tree, scrubbed_environment
 from kernelwright.harness.sandbox import Layer, SandboxReport
 from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, Enclosed, View, confined_command, signal_of
@@ -45,6 +47,7 @@ class _Running:
     printed: "_Printed"
     hello: Hello = field(default_factory=Hello)
     number: int = 0
+    excess: str = ""
 
 
 class Child:
@@ -176,6 +179,7 @@ class Child:
         """Send a line (or nothing) and read one. Whatever goes wrong, the child is gone afterwards."""
         running = self._running
         assert running is not None
+        watch = asyncio.create_task(self._watch(running))
         try:
             async with asyncio.timeout(timeout_s):
                 running.writer.write(line)
@@ -195,7 +199,19 @@ class Child:
         except asyncio.CancelledError:
             await self.kill()
             raise
+        finally:
+            watch.cancel()
         raise await self._obituary(running)
+
+    async def _watch(self, running: _Running) -> None:
+        """End a child that takes too much: the connection then says so."""
+        scratch = Path(self.setup.scratch)
+        bounds = Bounds.on(scratch, self.setup.memory_bytes, self.setup.disk_bytes)
+        while self.setup.role != "prepare" and not running.excess:
+            await asyncio.sleep(PERIOD_S)
+            running.excess = excess(running.process.pid, scratch, bounds)
+        if running.excess:
+            kill_tree(running.process.pid)
 
     async def _obituary(self, running: _Running) -> HarnessError:
         """How the child ended: by a fault of ours that it logged, or by a signal."""
@@ -208,6 +224,10 @@ class Child:
         code, last = running.process.returncode or 0, running.printed.last_line
         ended_by = signal_of(code)
         tail = f": {last}" if last else ""
+        if running.excess:
+            return ChildDied(
+                f"the {self.setup.role} worker was ended: {running.excess}", signal.SIGKILL, last
+            )
         if code == FAULT_CODE:
             return HarnessError(f"the {self.setup.role} worker failed{tail}")
         how = f"ended with signal {ended_by}" if ended_by else f"ended with code {code}"

@@ -28,6 +28,9 @@ LEAST_FREE_BYTES: Final = 1 << 30
 _COUNTERS: Final = Path("/proc/driver/nvidia/params")
 _WITHOUT: Final = "it works without, with one wall less around candidates"
 _MENDS: Final = {
+    "bubblewrap": "apt-get install bubblewrap; in a container run it as an ordinary user where user namespaces are "
+    "open (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces) "
+    "or give the container CAP_SYS_ADMIN",
     "user": "run as an ordinary user, or install Python, the package and the problem where all users may read them",
     "landlock": "boot Linux 5.13 or later with landlock in its list of security modules (lsm=)",
     "signals": "boot Linux 6.12 or later, or run as root so that children become another user",

@@ -61,6 +61,11 @@ def readable_folders(roots: Iterable[str], *more: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(Path(path).resolve()) for path in paths if Path(path).exists()))
 
 
+def problem_files(folder: Path) -> tuple[Path, ...]:
+    """What a device worker needs of a problem's folder: not what is hidden there, such as a campaign's memory."""
+    return tuple(sorted(path for path in folder.iterdir() if not path.name.startswith(".")))
+
+
 def kill_tree(root: int) -> None:
     """SIGKILL a process and everything below it, also what leads a session of its own (compilers, runners).
 

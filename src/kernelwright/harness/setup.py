@@ -35,6 +35,7 @@ class WorkerSetup:
     seed: int = 0
     slow_cases: bool = False
     memory_bytes: int = 8 << 30
+    disk_bytes: int = 4 << 30
     readable: tuple[str, ...] = ()
     maker: str = DEVICES
 

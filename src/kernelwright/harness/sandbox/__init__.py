@@ -17,7 +17,7 @@ from typing import Final
 from kernelwright.harness.sandbox.landlock import landlock_version, restrict_files
 from kernelwright.harness.sandbox.layers import Layer, SandboxReport
 from kernelwright.harness.sandbox.privileges import die_with, drop_capabilities, drop_user
-from kernelwright.harness.sandbox.seccomp import deny_sockets, filter_calls
+from kernelwright.harness.sandbox.seccomp import close_gpu_worker, filter_calls
 
 __all__ = ["Layer", "Limits", "SandboxReport", "after_start", "lock_down"]
 
@@ -55,9 +55,11 @@ def lock_down(
     """
     libc = ctypes.CDLL(None, use_errno=True)
     threads = sum(1 for _ in Path("/proc/self/task").iterdir())
+    first = _try("ends first", _first_to_end)  # another user does not own its /proc/self
     user = _try("user", lambda: drop_user(libc, writable, readable))
     layers = [
         Layer("single thread", threads == 1, f"{threads} at the time of locking"),
+        first,
         user,
         _try("capabilities", lambda: drop_capabilities(libc)),
         _try("limits", lambda: _set_limits(limits, processes=user.holds)),
@@ -71,8 +73,8 @@ def lock_down(
 
 
 def after_start() -> None:
-    """What a device's driver needed only to start is closed. Raises OSError where seccomp cannot be had."""
-    deny_sockets(ctypes.CDLL(None, use_errno=True))
+    """What a GPU's driver needed only to start is closed. Raises OSError where seccomp cannot be had."""
+    close_gpu_worker(ctypes.CDLL(None, use_errno=True))
 
 
 def _try(name: str, step: Callable[[], str]) -> Layer:
@@ -94,6 +96,12 @@ def _signals(libc: ctypes.CDLL, user: Layer) -> Layer:
     if user.holds:
         return Layer("signals", holds=True, detail="only to processes of its own user")
     return Layer("signals", holds=False, detail=f"needs landlock version 6, the kernel has {max(version, 0)}")
+
+
+def _first_to_end() -> str:
+    """When memory gets short the kernel ends a child, never its parent (``proc(5)``); it cannot take that back."""
+    Path("/proc/self/oom_score_adj").write_text("1000")
+    return "before all others when memory gets short"
 
 
 def _set_limits(limits: Limits, *, processes: bool) -> str:

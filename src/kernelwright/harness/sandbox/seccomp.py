@@ -16,13 +16,16 @@ _ALLOW: Final = 0x7FFF0000
 _KILL: Final = 0x80000000
 _DENY: Final = 0x00050000 | errno.EPERM
 _UNKNOWN: Final = 0x00050000 | errno.ENOSYS
+_UNSUPPORTED: Final = 0x00050000 | errno.EOPNOTSUPP
 _NUMBER, _ARCH, _ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data; the first argument's low half
 _X32: Final = 0x40000000
 _AF_UNIX: Final = 1
 _NEW_NAMESPACES: Final = 0x7E020000
+_THREAD: Final = 0x10000
 
 
 _CLONE3: Final = 435
+_FALLOCATE: Final = (285, 47)
 _DENIED: Final = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "kcmp": (312, 272), "perf_event_open": (298, 241), "bpf": (321, 280), "userfaultfd": (323, 282),
@@ -37,7 +40,17 @@ _DENIED: Final = {
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430), "fsconfig": (431, 431),
     "fsmount": (432, 432), "fspick": (433, 433), "pidfd_getfd": (438, 438), "process_madvise": (440, 440),
-    "mount_setattr": (442, 442), "process_mrelease": (448, 448),
+    "mount_setattr": (442, 442), "process_mrelease": (448, 448), "move_pages": (279, 239),
+    "setpriority": (141, 140), "ioprio_set": (251, 30),
+    # What landlock leaves to the owner of a file.
+    "chmod": (90, 53), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, 54), "fchown": (93, 55), "lchown": (94, 54), "fchownat": (260, 54), "utime": (132, 88),
+    "utimes": (235, 88), "futimesat": (261, 88), "utimensat": (280, 88), "setxattr": (188, 5),
+    "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    # What processes of one user share without a file (System V, POSIX queues).
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semctl": (66, 191),
+    "msgget": (68, 186), "msgctl": (71, 187), "mq_open": (240, 180),
 }  # fmt: skip
 """Call numbers on x86-64 and aarch64 (``asm/unistd.h``)."""
 
@@ -62,7 +75,7 @@ _MACHINES: Final = {
 def filter_calls(libc: ctypes.CDLL, *, gpu: bool) -> str:
     """Install the filter. Raises OSError where there is none for the machine or the kernel refuses it.
 
-    On a ``gpu`` local sockets stay open until :func:`deny_sockets`: without one cuInit answers
+    On a ``gpu`` local sockets stay open until :func:`close_gpu_worker`: without one cuInit answers
     CUDA_ERROR_OPERATING_SYSTEM (304).
     """
     machine = _machine()
@@ -71,10 +84,13 @@ def filter_calls(libc: ctypes.CDLL, *, gpu: bool) -> str:
     return f"{sockets}, no ptrace, no mounts, no new namespaces"
 
 
-def deny_sockets(libc: ctypes.CDLL) -> None:
-    """From now on no socket of any kind; filters add up. Raises OSError as :func:`filter_calls`."""
+def close_gpu_worker(libc: ctypes.CDLL) -> None:
+    """From now on no socket of any kind and no new process, threads only; filters add up.
+
+    Raises OSError as :func:`filter_calls`.
+    """
     machine = _machine()
-    _install(libc, _header(machine) + _sockets(machine, local=False))
+    _install(libc, _header(machine) + _sockets(machine, local=False) + _no_processes(machine))
 
 
 def _machine() -> _Machine:
@@ -107,6 +123,14 @@ def _sockets(machine: _Machine, *, local: bool) -> bytes:
     return b"".join(_when(machine.socket, [*test, _op(_RETURN, _DENY)]))
 
 
+def _no_processes(machine: _Machine) -> bytes:
+    """Fork and vfork (x86-64 has them apart), and every clone that makes no thread."""
+    forks = (57, 58) if machine is _MACHINES["x86_64"] else ()
+    program = [_op(_EQUAL, number, no=1) + _op(_RETURN, _DENY) for number in forks]
+    program += [_op(_EQUAL, _CLONE3, no=1), _op(_RETURN, _UNKNOWN)]
+    return b"".join(program + _when(machine.clone, [_op(_ANY_BIT, _THREAD, yes=1), _op(_RETURN, _DENY)]))
+
+
 def _program(machine: _Machine) -> bytes:
     """Classic BPF; every test skips its own answer, so the order does not matter."""
     program = [_header(machine)]
@@ -114,6 +138,8 @@ def _program(machine: _Machine) -> bytes:
         program += [_op(_AT_LEAST, _X32, no=1), _op(_RETURN, _DENY)]
     for numbers in _DENIED.values():
         program += [_op(_EQUAL, numbers[machine.column], no=1), _op(_RETURN, _DENY)]
+    # A disk would be full before anybody looks; posix_fallocate falls back to writing.
+    program += [_op(_EQUAL, _FALLOCATE[machine.column], no=1), _op(_RETURN, _UNSUPPORTED)]
     # glibc falls back to clone, whose flags a filter can read.
     program += [_op(_EQUAL, _CLONE3, no=1), _op(_RETURN, _UNKNOWN)]
     program += _when(machine.clone, [_op(_ANY_BIT, _NEW_NAMESPACES, no=1), _op(_RETURN, _DENY)])
