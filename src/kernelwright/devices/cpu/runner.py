@@ -271,7 +271,7 @@ class _Session:
         tolerance = self.source.tolerance(case.case, buffer.name, root_mean_square(expected))
         pattern = poison(buffer.dtype, run.number) if buffer.role == "out" else None
         comparison = compare(got, expected, buffer.dtype, tolerance, pattern)
-        self.max_error = max(self.max_error, comparison.max_error)
+        self.max_error = max(self.max_error, comparison.worst)
         if comparison.wrong:
             hint = f", {run.order.text}" if run.order.text else ""
             check = Check.POISON if comparison.unwritten else case.check
