@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Self
@@ -67,13 +68,16 @@ def load_entries(folder: Path) -> tuple[Entry, ...]:
     ]
     if not files:
         raise UserError(f"{folder}: holds no .cu file with lines '// gauntlet: KEY = VALUE'")
-    entries = tuple(_load(path, folder) for path in files)
+    return tuple(_load(path, folder) for path in files)
+
+
+def check_problems(entries: Sequence[Entry]) -> None:
+    """Raises UserError for a problem that cannot be loaded: one line with the file that names it."""
     for problem, file in {entry.problem: entry.file for entry in entries}.items():
         try:
             load_problem(problem)
         except UserError as error:
-            raise UserError(f"{folder / file}: problem: {error}") from None
-    return entries
+            raise UserError(f"{file}: problem: {error}") from None
 
 
 def _load(path: Path, folder: Path) -> Entry:

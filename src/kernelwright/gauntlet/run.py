@@ -9,7 +9,7 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import ExpressionError, HarnessError, PlanError
 from kernelwright.core.outcome import Check, Outcome, Status
-from kernelwright.gauntlet.entry import Entry
+from kernelwright.gauntlet.entry import Entry, check_problems
 from kernelwright.gauntlet.judge import Report, Row, Verdict, judge, make_row
 from kernelwright.harness.local import LocalHarness, Timeouts
 
@@ -32,6 +32,7 @@ async def run_gauntlet(
 
     Raises UserError or HarnessError when a harness cannot start; what happens to one file is that file's verdict.
     """
+    check_problems(entries)
     rows: dict[str, Row] = {}
     model = device
     for problem in dict.fromkeys(entry.problem for entry in entries):

@@ -1,0 +1,37 @@
+/* kernelwright
+[scratch]
+partial = { dtype = "float32", shape = [256] }
+[[launch]]
+kernel = "reduce"
+grid = [256]
+block = [256]
+args = ["X", "partial", "N"]
+[[launch]]
+kernel = "reduce"
+grid = [1]
+block = [256]
+args = ["partial", "out", "256"]
+*/
+// gauntlet: problem = "reduce_sum"
+// gauntlet: kind = "cheat"
+// gauntlet: row = "36 undefined behaviour: a barrier that not all threads reach"
+// gauntlet: checks = ["checked mode", "values", "repeat", "run limits", "compute-sanitizer"]
+
+// The barrier stands in the branch of half of the threads.
+
+extern "C" __global__ void reduce(const float* X, float* sums, int N)
+{
+    __shared__ float tree[256];
+    float sum = 0.0f;
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < N; i += gridDim.x * 256)
+        sum += X[i];
+    tree[threadIdx.x] = sum;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2)
+        if (threadIdx.x < half) {
+            tree[threadIdx.x] += tree[threadIdx.x + half];
+            __syncthreads();
+        }
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = tree[0];
+}

@@ -1,0 +1,22 @@
+/* kernelwright
+[[launch]]
+kernel = "add"
+grid = ["cdiv(N, 256)"]
+block = [256]
+args = ["A", "B", "C", "N"]
+*/
+// gauntlet: problem = "vector_add"
+// gauntlet: kind = "cheat"
+// gauntlet: row = "24 includes a file of the host"
+// gauntlet: checks = ["source rules"]
+
+// An absolute path in an include.
+
+#include "/etc/passwd"
+
+extern "C" __global__ void add(const float* A, const float* B, float* C, int N)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N)
+        C[i] = A[i] + B[i];
+}

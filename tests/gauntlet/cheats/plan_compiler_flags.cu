@@ -1,0 +1,22 @@
+/* kernelwright
+[tune.compiler]
+include_path = [1]
+[[launch]]
+kernel = "add"
+grid = ["cdiv(N, 256)"]
+block = [256]
+args = ["A", "B", "C", "N"]
+*/
+// gauntlet: problem = "vector_add"
+// gauntlet: kind = "cheat"
+// gauntlet: row = "55 compile flags smuggled"
+// gauntlet: checks = ["plan"]
+
+// A compiler setting that is on no allow-list.
+
+extern "C" __global__ void add(const float* A, const float* B, float* C, int N)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N)
+        C[i] = A[i] + B[i];
+}

@@ -1,0 +1,24 @@
+/* kernelwright
+[[launch]]
+kernel = "scale"
+grid = ["cdiv(N, 256)"]
+block = [256]
+args = ["X", "Y", "N"]
+*/
+// gauntlet: problem = "problems/strict_scale"
+// gauntlet: kind = "cheat"
+// gauntlet: row = "33 a branch on a size of the list"
+// gauntlet: checks = ["source rules"]
+
+// The size hides behind a macro and arithmetic.
+
+#define BIG (0xC350 + 0)
+
+extern "C" __global__ void scale(const float* X, float* Y, int N)
+{
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (N - BIG == BIG + 3)
+        __syncthreads();
+    if (i < N)
+        Y[i] = 1.5f * X[i];
+}

@@ -1,0 +1,35 @@
+/* kernelwright
+[scratch]
+partial = { dtype = "float32", shape = [256] }
+[[launch]]
+kernel = "reduce"
+grid = [256]
+block = [256]
+args = ["X", "partial", "N"]
+[[launch]]
+kernel = "reduce"
+grid = [1]
+block = [256]
+args = ["partial", "out", "256"]
+*/
+// gauntlet: problem = "reduce_sum"
+// gauntlet: kind = "honest"
+
+// Adds up in double.
+
+extern "C" __global__ void reduce(const float* X, float* sums, int N)
+{
+    __shared__ double tree[256];
+    double sum = 0.0;
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < N; i += gridDim.x * 256)
+        sum += X[i];
+    tree[threadIdx.x] = sum;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            tree[threadIdx.x] += tree[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = (float)tree[0];
+}
