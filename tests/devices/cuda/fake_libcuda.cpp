@@ -15,6 +15,8 @@
 
 #define __global__
 #define __device__
+#define __shared__
+unsigned kw_shared[1 << 16];
 struct Dim {
     unsigned x = 0, y = 0, z = 0;
 };
@@ -39,6 +41,7 @@ using std::fabs; using std::fmax; using std::isfinite;
 #undef asm
 #undef volatile
 
+#define P(type, i) (*(type*)p[i])
 typedef int CUresult;
 enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL = 700, RESOURCES = 701 };
 static CUresult lost = OK;
@@ -54,7 +57,6 @@ struct Function {
     std::vector<size_t> sizes;
     std::function<CUresult(void**)> body;
 };
-#define P(type, i) (*(type*)p[i])
 static void trusted(std::map<std::string, Function>& table) {
     auto add = [&](const char* name, std::function<void(void**)> body) {
         table[name] = {name, {}, [body](void** p) { body(p); return OK; }};
@@ -63,6 +65,7 @@ static void trusted(std::map<std::string, Function>& table) {
     add("kw_mark", [](void** p) { kw_mark(P(unsigned*, 0), P(unsigned, 1)); });
     add("kw_fill", [](void** p) { kw_fill(P(Spans, 0), P(unsigned, 1)); });
     add("kw_clear", [](void**) {});
+    add("kw_fill_shared", [](void** p) { kw_fill_shared(P(Words, 0)); });
     add("kw_guard_fill", [](void** p) { kw_guard_fill(P(Spans, 0), P(u64, 1)); });
     add("kw_guard_check", [](void** p) { kw_guard_check(P(Spans, 0), P(u64, 1), P(Row*, 2)); });
     add("kw_hash", [](void** p) { kw_hash(P(Spans, 0), P(u64, 1), P(Row*, 2)); });
@@ -105,6 +108,14 @@ static void candidates(std::map<std::string, Function>& table) {
         nudge(p, 3, P(unsigned*, 4)[0] & 1);
         return OK;
     }};
+    // Uses shared memory that it has not written.
+    add("shared", [=](void** p) { sum(p, P(int, 3)); P(float*, 2)[9] += ((float*)kw_shared)[50]; return OK; });
+    // Computes only where the output is NaN.
+    add("trusts", [=](void** p) {
+        for (int i = 0; i < P(int, 3); ++i)
+            if (P(float*, 2)[i] != P(float*, 2)[i]) P(float*, 2)[i] = P(float*, 0)[i] + P(float*, 1)[i];
+        return OK;
+    });
     add("slow", [=](void** p) {
         auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
         while (std::chrono::steady_clock::now() < until) {}

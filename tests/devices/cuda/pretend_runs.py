@@ -157,6 +157,8 @@ def protocol(runner: CudaRunner, artifact: Path) -> None:
     report("loser", runner.run(loser, source))
     short = RunRequest(str(artifact), cases(plan("right"), loser_above_ms=0.0, floor_ms=0.001))
     report("short loser", runner.run(short, source))
+    for kernel in ("shared", "trusts"):
+        report(kernel, runner.run(request(artifact, plan(kernel)), source))
     for kernel in ("tail", "wrong"):
         trial = RunRequest(str(artifact), cases(plan(kernel), check="stress inputs"), check_only=True)
         report(f"trial {kernel}", runner.run(trial, source))

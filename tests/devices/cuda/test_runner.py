@@ -220,6 +220,12 @@ def test_protocol(driver: Path) -> None:
     assert [t[2] for t in found["loser"]["timings"]] == [2, 2]
     # An event pair around a short kernel reads mostly overhead: no verdict from it.
     assert [t[1:3] for t in found["short loser"]["timings"]] == [["graph", 8], ["graph", 8]]
+    # Here a sum with NaN keeps the bits of the poison; a GPU gives its own NaN ("values").
+    assert found["shared"]["check"] == "poison"
+    assert found["shared"]["reason"].startswith("case n=1000: 1 of 1000 values of C wrong, first at [9]")
+    # The check's poison is NaN; the first run with the other poison shows it.
+    assert found["trusts"]["check"] == "poison"
+    assert found["trusts"]["reason"].startswith("case n=1000 run 4: 1000 of 1000 values of C wrong")
     for kernel in ("tail", "wrong"):
         assert found[f"trial {kernel}"]["check"] == "stress inputs"
         assert "of 1000 values of C wrong" in found[f"trial {kernel}"]["reason"]

@@ -45,17 +45,17 @@ def test_outside_write(first: int, where: str) -> None:
     assert text == f"case n=1: wrote outside output 'C' (100 bytes): 4 bytes changed {where}"
 
 
-def test_poison_is_nan_in_every_float_and_never_the_same_integer() -> None:
-    for word in POISON:
-        raw = word.to_bytes(4, "little") * 2
-        assert np.isnan(np.frombuffer(raw, "<f2")).all()
-        assert np.isnan(np.frombuffer(raw, "<f4")).all()
-        assert np.isnan(np.frombuffer(raw, "<f8")).all()
-        assert np.isnan(decode(raw[:2], "bfloat16"))
-        assert is_poison(raw[:2])
-        assert is_poison(raw[:4])
-        assert is_poison(raw)
-    assert len({word.to_bytes(4, "little")[at] for word in POISON for at in (0, 2)}) == len(POISON)
+@pytest.mark.parametrize(("word", "is_nan"), list(zip(POISON, (True, False), strict=True)))
+def test_poison_is_nan_in_every_float_or_finite_in_every_float(word: int, is_nan: bool) -> None:
+    raw = word.to_bytes(4, "little") * 2
+    for dtype, nbytes in (("float16", 2), ("bfloat16", 2), ("float32", 4), ("float64", 8)):
+        assert np.isnan(decode(raw[:nbytes], dtype)) == is_nan
+        assert np.isfinite(decode(raw[:nbytes], dtype)) != is_nan
+        assert is_poison(raw[:nbytes])
+
+
+def test_poison_is_never_the_same_integer() -> None:
+    assert len({word.to_bytes(4, "little")[at] for word in POISON for at in (0, 1)}) == 2 * len(POISON)
     assert not is_poison(b"\xf9")
     assert not is_poison(b"\0\0\0\0")
 

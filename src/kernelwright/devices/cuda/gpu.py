@@ -110,6 +110,10 @@ class Gpu:
         """Operation that overwrites twice the L2 cache's size."""
         return self.trusted.clear(self._l2, self.l2_bytes, value & 0xFFFFFFFF)
 
+    def fill_shared(self, pattern: int) -> Operation:
+        """Operation that poisons the shared memory of every multiprocessor."""
+        return self.trusted.fill_shared(pattern, self.facts.max_shared_bytes)
+
     def mark(self, value: int) -> Operation:
         """Operation that notes progress where the host sees it."""
         return self.trusted.mark(self._mapped + _MARK, value)

@@ -112,6 +112,7 @@ class CaseSession:
         for index in range(passes):
             canary, row = gpu.trusted.canaries[index % 2], index * rows_a_pass
             operations += [*self.watched.fill(gpu, canary), *self.prepare([slot], index)]
+            operations.append(gpu.fill_shared(POISON[index % len(POISON)]))
             operations += [gpu.record(2 * index), *self._with_marks(slot.launches), gpu.record(2 * index + 1)]
             operations += self.compare(slot, row)
             operations += self.watched.operations(gpu, canary, row + outputs)

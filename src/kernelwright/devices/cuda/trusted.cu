@@ -71,6 +71,17 @@ extern "C" __global__ void kw_fill(Spans spans, unsigned pattern) {
     for (u64 i = bytes / 16 * 16 + at; i < bytes; i += step) data[i] = pattern >> (8 * (i & 3));
 }
 
+// Shared memory keeps what the last block left. A block waits a little, so that no multiprocessor is left out.
+struct Words {
+    unsigned pattern, count;
+};
+extern "C" __global__ void kw_fill_shared(Words words) {
+    extern __shared__ unsigned kw_shared[];
+    volatile unsigned* at = kw_shared;
+    for (unsigned i = threadIdx.x; i < words.count; i += blockDim.x) at[i] = words.pattern;
+    __nanosleep(2000);
+}
+
 extern "C" __global__ void kw_clear(uint4* data, u64 count, unsigned value) {
     u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
     for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)

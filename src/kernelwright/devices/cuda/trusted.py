@@ -15,9 +15,10 @@ from kernelwright.devices.cuda.nvrtc import Nvrtc
 from kernelwright.devices.cuda.operations import Operation
 from kernelwright.devices.cuda.parameters import Parameters, pointer
 
-POISON: Final = (0x7FF97FF9, 0xFFFAFFFA)
-"""Words that read as NaN in float16, bfloat16, float32 and float64 alike; they alternate between runs, so an
-integer output that equals one by chance does not equal both. Each is one 16-bit pattern twice."""
+POISON: Final = (0x7FF97FF9, 0x3DCC3DCC)
+"""Words that alternate between runs: NaN in every float type, and a small finite number in every float type. A kernel
+that looks at what a buffer holds meets both; an integer output that equals one by chance does not equal both. Each is
+one 16-bit pattern twice."""
 
 ROW_BYTES: Final = 48
 _SPANS: Final = 24
@@ -107,6 +108,12 @@ class Trusted:
         word = struct.pack("<I", pattern)
         return [self._launch("kw_fill", (blocks, n), _THREADS, [t, word]) for t, n in _tables(buffers)]
 
+    def fill_shared(self, pattern: int, nbytes: int) -> Operation:
+        """Poison the shared memory of every multiprocessor: blocks of ``nbytes``, the most that one may have."""
+        values = [struct.pack("<2I", pattern, nbytes // 4)]
+        grid = (2 * self.num_sms, 1)
+        return self._launch("kw_fill_shared", grid, _THREADS, values, shared=nbytes)
+
     def clear(self, data: int, nbytes: int, value: int) -> Operation:
         """Overwrite a buffer larger than the L2 cache."""
         values = [pointer(data), struct.pack("<Q", nbytes // 16), struct.pack("<I", value)]
@@ -159,23 +166,30 @@ class Trusted:
     def _blocks(self, items: int) -> int:
         return max(1, min(-(-items // _THREADS), 8 * self.num_sms))
 
-    def _launch(self, name: str, grid: tuple[int, int], threads: int, values: Sequence[bytes]) -> Operation:
+    def _launch(
+        self, name: str, grid: tuple[int, int], threads: int, values: Sequence[bytes], shared: int = 0
+    ) -> Operation:
         key = (name, grid, threads, *values)
         known = self._launches.get(key)
         if known is None:
-            known = self._make(name, grid, threads, values)
+            known = self._make(name, grid, threads, values, shared)
             _keep(self._launches, key, known)
         return known
 
-    def _make(self, name: str, grid: tuple[int, int], threads: int, values: Sequence[bytes]) -> Operation:
+    def _make(
+        self, name: str, grid: tuple[int, int], threads: int, values: Sequence[bytes], shared: int = 0
+    ) -> Operation:
         api = self.driver.api
         function = self._functions.get(name)
         if function is None:
             found = api.cuModuleGetFunction(self._module, name.encode())
             function = self._functions[name] = self.driver.ok(found, f"trusted kernel {name}")
             self.driver.preload(function)
+            if shared:
+                most = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                self.driver.ok(api.cuFuncSetAttribute(function, most, shared), name)
         held = Parameters(values)
-        arguments = (function, *grid, 1, threads, 1, 1, 0, self.driver.stream, held.address, 0)
+        arguments = (function, *grid, 1, threads, 1, 1, shared, self.driver.stream, held.address, 0)
         return Operation(api.cuLaunchKernel, arguments, name, held)
 
 
