@@ -26,7 +26,7 @@ async def test_a_quick_test_looks_at_the_smallest_case(tmp_path: Path) -> None:
     result = await quick_selftest(problem(tmp_path))
     assert result.passed
     assert not result.warnings
-    assert {row.case for row in result.rows} == {"N=10"}
+    assert {row.case for row in result.rows} == {"N=10", ""}
 
 
 async def test_a_quick_test_tells_what_is_wrong(tmp_path: Path) -> None:
@@ -50,6 +50,28 @@ async def test_a_reference_that_never_ends_is_named(tmp_path: Path) -> None:
 async def test_a_reference_that_raises_is_named(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match=r"reference\.py:5: reference\.py raised KeyError"):
         await quick_selftest(problem(tmp_path, START + "    return {'Y': X * sizes['M']}\n"))
+
+
+async def test_sizes_that_make_no_sense_are_found_before_a_campaign(tmp_path: Path) -> None:
+    even = problem(tmp_path, START + "    return {'Y': xp.reshape(xp.reshape(factor * X, (2, -1)), (-1,))}\n")
+    with pytest.raises(ProblemError, match=r"raised ValueError: .* \(the trial 'size N=1'\): .*other_sizes"):
+        await quick_selftest(even)
+
+
+async def test_a_problem_of_large_cases_is_looked_at_off_its_list(tmp_path: Path) -> None:
+    large = (
+        GOOD.replace("N = 100 ", "N = 100000000 ")
+        .replace("N = 1000 ", "N = 200000000 ")
+        .replace("slow_cases = [{ sizes = { N = 10 } }]", "")
+    )
+    result = await quick_selftest(problem(tmp_path, toml=large))
+    assert result.passed
+    assert {row.case.split("=")[0] for row in result.rows if row.case} == {"size N"}
+    only = large.replace("work =", "trials = { other_sizes = false }\nwork =")
+    assert any(
+        "too large to look at" in line
+        for line in (await quick_selftest(problem(tmp_path, toml=only))).warnings
+    )
 
 
 async def test_a_reference_cannot_write_beside_its_problem(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ from typing import Final
 
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.errors import HarnessError, ProblemError, UserError, WorkerDied
-from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.outcome import Check, Outcome, Status
 from kernelwright.harness.child import Child, StepTimeout
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.processes import import_roots, readable_folders
 from kernelwright.harness.scratch import Scratch
 from kernelwright.harness.self_test import (
+    LOOK_FLOPS,
+    RAISES,
     TRIALS,
     SelfTest,
     SelfTestRequest,
@@ -25,12 +27,10 @@ from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.wire import Request
 from kernelwright.problems.loader import Case, Problem
 from kernelwright.problems.tolerance import fit
-from kernelwright.problems.trials import elements
+from kernelwright.problems.trials import is_cheap
 
 REFERENCE_TIMEOUT_S: Final = 120.0
 QUICK_TIMEOUT_S: Final = 30.0
-CHEAP_ELEMENTS: Final = 2**22
-CHEAP_FLOPS: Final = 2**28
 MAX_CASES: Final = 3
 _REFERENCE_BYTES: Final = 8 << 30
 
@@ -45,33 +45,45 @@ async def self_test(
     cases = cheap_cases(problem, problem.cases(slow=slow))
     requests = [*(SelfTestRequest(case.id) for case in cases), SelfTestRequest(TRIALS)]
     rows = await _of_reference(problem, requests, slow=slow, seed=seed, timeout_s=timeout_s)
-    return SelfTest((*rows, *await _of_baseline(problem, device, slow=slow, seed=seed)))
+    return SelfTest((*_unseen(cases), *rows, *await _of_baseline(problem, device, slow=slow, seed=seed)))
 
 
 async def quick_selftest(
     problem: Problem, *, slow: bool = False, seed: int = 0, timeout_s: float = QUICK_TIMEOUT_S
 ) -> SelfTest:
-    """Impostors and reference on the smallest case, in a second or two; for a problem that is not bundled.
+    """Impostors and reference on the smallest case, and sizes off the list, in a second or two.
 
-    Errors as :func:`self_test`. Its warnings have to stand beside every result of the problem.
+    For a problem that is not bundled; its warnings have to stand beside every result. Errors as :func:`self_test`,
+    also for a reference that raises on a trial: the first contender would end the campaign.
     """
-    case = cheap_cases(problem, problem.cases(slow=slow))[0]
-    slow_case = cheap_cases(problem, problem.cases(slow=True))[0]
-    if elements(problem.spec, slow_case.sizes) < elements(problem.spec, case.sizes):
-        case, slow = slow_case, True
-    request = SelfTestRequest(case.id, quick=True)
-    return SelfTest(await _of_reference(problem, [request], slow=slow, seed=seed, timeout_s=timeout_s))
+    small = cheap_cases(problem, problem.cases(slow=slow))[:1]
+    slow_case = cheap_cases(problem, problem.cases(slow=True))[:1]
+    if slow_case and (not small or sum(problem.work(slow_case[0])) < sum(problem.work(small[0]))):
+        small, slow = slow_case, True
+    requests = [SelfTestRequest(case, quick=True) for case in (*(case.id for case in small), TRIALS)]
+    rows = await _of_reference(problem, requests, slow=slow, seed=seed, timeout_s=timeout_s)
+    if raised := next((row for row in rows if row.name == RAISES), None):
+        raise ProblemError(f"{raised.detail} (the trial {raised.case!r}): {raised.mend}")
+    return SelfTest((*_unseen(small), *rows))
 
 
-def cheap_cases(problem: Problem, cases: Sequence[Case]) -> list[Case]:
-    """The smallest case, and up to two more that a CPU answers many times over in seconds; smallest first."""
-    in_order = sorted(cases, key=lambda case: sum(problem.work(case)))
-    few = [
-        case
-        for case in in_order[1:]
-        if elements(problem.spec, case.sizes) <= CHEAP_ELEMENTS and problem.work(case)[1] <= CHEAP_FLOPS
-    ]
-    return [*in_order[:1], *few[: MAX_CASES - 1]]
+def cheap_cases(problem: Problem, cases: Sequence[Case]) -> Sequence[Case]:
+    """The smallest cases that a CPU answers many times over in seconds, at most three, smallest first.
+
+    Where no case is so small, the largest trial off the list stands in.
+    """
+    few = [case for case in cases if is_cheap(problem.spec, case.sizes, flops=LOOK_FLOPS)]
+    if few:
+        return sorted(few, key=lambda case: sum(problem.work(case)))[:MAX_CASES]
+    others = [t for t in problem.trials(slow=bool(cases[0].slow)) if t.check is Check.OTHER_SIZES]
+    return sorted(others, key=lambda trial: sum(problem.work(trial)))[-1:]
+
+
+def _unseen(cases: Sequence[Case]) -> list[SelfTestRow]:
+    if cases:
+        return []
+    detail = "every case is too large to look at on a CPU, and there are no sizes off the list"
+    return [SelfTestRow("impostors", "", Verdict.WARNING, detail, "add a small case under slow_cases")]
 
 
 async def _of_reference(

@@ -8,6 +8,11 @@ from typing import Final
 TRIALS: Final = "trials"
 """In place of a case's id: look at the problem's trials."""
 
+RAISES: Final = "reference on a trial"
+"""Name of the row of a reference that raises on a trial."""
+LOOK_FLOPS: Final = 2**28
+"""What a CPU computes many times over in seconds."""
+
 
 class Verdict(StrEnum):
     """``WARNING`` follows every result of the problem, ``FAILED`` fails the test, ``NOTE`` is a figure to know."""

@@ -121,10 +121,10 @@ class Rules(_Model):
     no_launch_bounds: bool = False
     no_size_branches: bool = False
     deterministic: bool = False
-    max_registers: int | None = Field(None, ge=16, le=255, strict=True)
-    max_source_bytes: int = Field(MAX_SOURCE_BYTES, ge=256, le=MAX_SOURCE_BYTES, strict=True)
-    allowed_headers: tuple[Annotated[str, AfterValidator(_header)], ...] = Field((), max_length=64)
-    banned_words: tuple[Annotated[str, AfterValidator(_word)], ...] = Field((), max_length=64)
+    max_registers: int | None = Field(default=None, ge=16, le=255, strict=True)
+    max_source_bytes: int = Field(default=MAX_SOURCE_BYTES, ge=256, le=MAX_SOURCE_BYTES, strict=True)
+    allowed_headers: tuple[Annotated[str, AfterValidator(_header)], ...] = Field(default=(), max_length=64)
+    banned_words: tuple[Annotated[str, AfterValidator(_word)], ...] = Field(default=(), max_length=64)
 
 
 class Goal(_Model):

@@ -46,7 +46,7 @@ def make_trials(spec: ProblemSpec, cases: Sequence[Case], every_case: Sequence[C
     """Trials for a campaign on ``cases``; ``every_case`` are the slow ones too. Sizes off the list come last."""
     slow = bool(cases) and cases[0].slow
     by_work = sorted(cases, key=lambda case: _work(spec, case.sizes))
-    cheap = [case for case in by_work if _is_cheap(spec, case)]
+    cheap = [case for case in by_work if is_cheap(spec, case.sizes)]
     stress = list(_stress(spec, by_work[0], slow=slow))
     if len(cheap) > 1 and cheap[len(cheap) // 2].sizes != by_work[0].sizes:
         stress += list(_stress(spec, cheap[len(cheap) // 2], slow=slow))[2:4]
@@ -57,10 +57,11 @@ def _work(spec: ProblemSpec, sizes: Mapping[str, int]) -> int:
     return evaluate(spec.work.bytes, sizes) + evaluate(spec.work.flops, sizes)
 
 
-def _is_cheap(spec: ProblemSpec, case: Case) -> bool:
-    """Whether a case of the list may be had a second time."""
-    few = elements(spec, case.sizes) <= CHEAP_ELEMENTS
-    return few and evaluate(spec.work.flops, case.sizes) <= CHEAP_FLOPS
+def is_cheap(
+    spec: ProblemSpec, sizes: Mapping[str, int], most: int = CHEAP_ELEMENTS, flops: int = CHEAP_FLOPS
+) -> bool:
+    """Whether a case of these sizes may be had a second time."""
+    return elements(spec, sizes) <= most and evaluate(spec.work.flops, sizes) <= flops
 
 
 def elements(spec: ProblemSpec, sizes: Mapping[str, int]) -> int:
@@ -155,7 +156,7 @@ def _off_the_list(spec: ProblemSpec, cases: Sequence[Case], *, slow: bool) -> It
 def _derived(spec: ProblemSpec, cases: Sequence[Case]) -> Iterator[dict[str, int]]:
     """A handful of sizes around those of the cases that the problem's shapes allow and that are cheap."""
     small = dict(min(cases, key=lambda case: elements(spec, case.sizes)).sizes)
-    while max(small.values()) > 2 and not _allowed(spec, {n: s + 1 for n, s in small.items()}):
+    while max(small.values()) > 2 and _too_large(spec, {n: s + 1 for n, s in small.items()}):
         largest = max(small, key=lambda name: small[name])
         small[largest] //= 2
     for sizes in (*_around(small), *_nearly_listed(spec, cases)):
@@ -186,9 +187,11 @@ def _nearly_listed(spec: ProblemSpec, cases: Sequence[Case]) -> Iterator[dict[st
 
 def _allowed(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
     """Whether sizes make sound shapes, and cheap ones."""
-    if not _sound(spec, sizes):
-        return False
-    return elements(spec, sizes) <= MAX_ELEMENTS and evaluate(spec.work.flops, sizes) <= MAX_FLOPS
+    return _sound(spec, sizes) and not _too_large(spec, sizes)
+
+
+def _too_large(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
+    return _sound(spec, sizes) and not is_cheap(spec, sizes, MAX_ELEMENTS, MAX_FLOPS)
 
 
 def _sound(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:

@@ -1,16 +1,24 @@
 """Looks at a problem's reference and tolerance: the only child that runs ``reference.py`` without a device."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import prod
 from typing import Final
 
 import numpy as np
 
 from kernelwright.core.case import Array, Buffer
-from kernelwright.core.errors import HarnessError
+from kernelwright.core.errors import HarnessError, ProblemError
 from kernelwright.core.outcome import Check
 from kernelwright.harness.sandbox import SandboxReport
-from kernelwright.harness.self_test import TRIALS, SelfTestRequest, SelfTestRow, Verdict, multiples
+from kernelwright.harness.self_test import (
+    LOOK_FLOPS,
+    RAISES,
+    TRIALS,
+    SelfTestRequest,
+    SelfTestRow,
+    Verdict,
+    multiples,
+)
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.wire import Hello, Reply, Request
 from kernelwright.harness.worker.impostors import IMPOSTORS, MAY_BE_RIGHT, Answered, Judge, stored
@@ -18,7 +26,7 @@ from kernelwright.problems.case import Trial
 from kernelwright.problems.loader import load_problem
 from kernelwright.problems.source import ProblemSource
 from kernelwright.problems.tolerance import DOWNGRADES, is_single_precision
-from kernelwright.problems.trials import declared
+from kernelwright.problems.trials import declared, is_cheap
 
 MAX_SETS: Final = 4
 _FAR: Final = 1000
@@ -50,7 +58,7 @@ def examine(source: ProblemSource, request: SelfTestRequest) -> list[SelfTestRow
     """Everything about one case, or the trials. Raises ProblemError for a reference that fails outright."""
     with np.errstate(all="ignore"):
         if request.case == TRIALS:
-            return list(_look_at_trials(source))
+            return list(_look_at_trials(source, quick=request.quick))
         return list(_Examination(source, request).rows())
 
 
@@ -248,7 +256,7 @@ class _Examination:
 
     def _refusing_trial(self, floats: Collection[str], rounded: Callable[[Array], Array]) -> str:
         """The first stress trial that refuses results of rounded inputs; empty when none does."""
-        for trial in self._source.problem.trials(slow=self._source.slow):
+        for trial in _cheap(self._source, self._source.problem.trials(slow=self._source.slow)):
             if trial.check is Check.STRESS_INPUTS:
                 answered = _trial_answered(self._source, trial)
                 if self._rounded(answered, floats, rounded)[1]:
@@ -256,15 +264,21 @@ class _Examination:
         return ""
 
 
-def _look_at_trials(source: ProblemSource) -> Iterator[SelfTestRow]:
-    """The reference has to answer every trial with values that outputs can hold."""
+def _look_at_trials(source: ProblemSource, *, quick: bool) -> Iterator[SelfTestRow]:
+    """The reference has to answer every trial with values that outputs can hold. Quickly: sizes off the list only."""
     judge = Judge(source)
     trials = source.problem.trials(slow=source.slow)
-    for trial in trials:
-        yield from _look_at_trial(source, judge, trial)
-    yield SelfTestRow("trials", "", Verdict.NOTE, f"{len(trials)} trials" + (
-        "; candidates may be specialised to the listed sizes" if source.problem.specialised else ""
-    ))  # fmt: skip
+    for trial in _cheap(source, trials):
+        if not quick or trial.check is Check.OTHER_SIZES:
+            yield from _look_at_trial(source, judge, trial)
+    special = "; candidates may be specialised to the listed sizes" if source.problem.specialised else ""
+    yield SelfTestRow("trials", "", Verdict.NOTE, f"{len(trials)} trials{special}")
+
+
+def _cheap(source: ProblemSource, trials: Iterable[Trial]) -> Iterator[Trial]:
+    """Those that a CPU answers in no time."""
+    spec = source.problem.spec
+    return (trial for trial in trials if is_cheap(spec, trial.sizes, flops=LOOK_FLOPS))
 
 
 def _trial_answered(source: ProblemSource, trial: Trial) -> Answered:
@@ -275,8 +289,14 @@ def _trial_answered(source: ProblemSource, trial: Trial) -> Answered:
 
 
 def _look_at_trial(source: ProblemSource, judge: Judge, trial: Trial) -> Iterator[SelfTestRow]:
-    answered = _trial_answered(source, trial)
     mend = "exclude it under [trials], or give [trials] distributions of your own"
+    if trial.check is Check.OTHER_SIZES:
+        mend = "list the sizes that make sense as other_sizes under [trials], or set it to false"
+    try:
+        answered = _trial_answered(source, trial)
+    except ProblemError as error:
+        yield SelfTestRow(RAISES, trial.id, Verdict.FAILED, str(error), mend)
+        return
     for buffer in source.buffers(trial.id):
         if buffer.role == "in":
             continue

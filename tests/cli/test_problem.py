@@ -1,0 +1,53 @@
+"""``problem test``: a table for people, JSON for scripts, and the exit code."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernelwright.cli.main import main
+from tests.problems.folders import GOOD, write_problem
+
+
+def ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as done:
+        main(["problem", *arguments])
+    return int(str(done.value.code))
+
+
+def test_a_problem_that_cannot_be_fooled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_problem(tmp_path / "p")
+    assert ended("test", str(folder), "--device", "cpu", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["passed"] is True
+    assert answer["warnings"] == []
+    assert {"zeros", "reacts to X", "baseline on cpu", "tolerance"} <= {row["name"] for row in answer["rows"]}
+
+
+def test_a_problem_that_can(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_problem(tmp_path / "p", GOOD.replace("rtol = 1e-6", "atol = 100.0"))
+    assert ended("test", str(folder), "--device", "cpu") == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "FAILED zeros on N=10: passes for Y with" in text
+    assert "tighten" in text
+    assert "scale failed" in text
+
+
+def test_a_reference_that_cannot_be_used_is_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = "import os\n\n\ndef reference(xp, sizes, X, factor):\n    os._exit(0)\n"
+    folder = write_problem(tmp_path / "p", reference=reference)
+    assert ended("test", str(folder), "--device", "cpu") == 2
+    error = capsys.readouterr().err
+    assert "reference.py: the process ended" in error
+    assert error.count("\n") == 1
+
+
+def test_the_older_name_of_the_group_still_works(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["problems", "list", "--json"])
+    assert {problem["name"] for problem in json.loads(capsys.readouterr().out)} >= {"gemm", "softmax"}
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "problems" not in capsys.readouterr().out.replace("problems, the format", "")
