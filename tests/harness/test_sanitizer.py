@@ -20,6 +20,7 @@ from kernelwright.harness.sanitizer import Confinement, Sanitizer, checked_mode_
 from kernelwright.harness.sanitizer_job import Progress, SanitizerJob, read_progress, write_job
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.problems.loader import load_problem
+from tests.harness.support import candidate, fake_harness
 from tests.harness.test_sanitizer_log import CLEAN, INITCHECK, MEMCHECK, RACECHECK, SYNCCHECK, WARNING
 
 CASE = "N=65536"
@@ -336,3 +337,24 @@ async def test_another_plans_job_is_not_taken_over(watched: WorkerSetup) -> None
     write_job(Path(watched.scratch), SanitizerJob("old", "N=1", launch("crash")))
     result, _ = await perform(watched, PLAN)
     assert result.status is Status.MEASURED, result
+
+
+# -- the harness's verb -------------------------------------------------------------------------------
+
+
+async def test_on_a_device_with_a_checked_mode_it_runs_once_more(tmp_path: Path) -> None:
+    async with fake_harness(tmp_path, checked=True) as harness:
+        clean, racy = candidate("// clean"), candidate("// check: race")
+        good = await harness.sanitize(clean, await harness.compile(clean))
+        bad = await harness.sanitize(racy, await harness.compile(racy))
+    assert (good.status, good.tools) == (Status.MEASURED, ("checked mode",))
+    assert bad.status is Status.WRONG
+    assert bad.reason.startswith("checked mode: race in")
+
+
+async def test_on_a_device_without_it_was_not_run(tmp_path: Path) -> None:
+    async with fake_harness(tmp_path, checked=False) as harness:
+        work = candidate("// fine")
+        result = await harness.sanitize(work, await harness.compile(work))
+    assert (result.status, result.tools) == (Status.NOT_RUN, ())
+    assert "no checked mode" in result.reason

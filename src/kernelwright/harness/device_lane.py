@@ -24,10 +24,13 @@ from kernelwright.devices.base import (
 from kernelwright.harness.belief import believe
 from kernelwright.harness.child import Child, StepTimeout
 from kernelwright.harness.device_lock import device_lock
-from kernelwright.harness.protocol import Built, CompileResult
+from kernelwright.harness.neighbours import Neighbours
+from kernelwright.harness.protocol import Built, CompileResult, SanitizerResult
+from kernelwright.harness.sanitizer import checked_mode_result
 from kernelwright.harness.turns import Turns
 from kernelwright.harness.wire import Ceilings, Reply, Request
-from kernelwright.problems.loader import Case, Problem
+from kernelwright.problems.case import Case, Trial
+from kernelwright.problems.loader import Problem
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class DeviceLane:
     timeouts: Timeouts
     turns: Turns
     notify: Callable[[str], None]
+    neighbours: Neighbours | None = None
 
     # -- one candidate --------------------------------------------------------------------------------
 
@@ -81,12 +85,29 @@ class DeviceLane:
         if not trials:
             return RunResult(Status.MEASURED)
         try:
-            plans = {trial.id: self._plan(built.candidate, trial.sizes) for trial in trials}
+            cases = self._trial_requests(built.candidate, trials)
         except (PlanError, ExpressionError) as error:
             reason = f"the plan does not hold for sizes off the list: {error}"
             return RunResult(Status.LAUNCH_FAILED, reason, check=Check.OTHER_SIZES)
-        cases = tuple(CaseRequest(trial.id, plans[trial.id], check=trial.check) for trial in trials)
         return await self._run(self._request(built.compiled.artifact, cases, check_only=True))
+
+    def _trial_requests(self, candidate: Candidate, trials: Sequence[Trial]) -> tuple[CaseRequest, ...]:
+        plans = {trial.id: self._plan(candidate, trial.sizes) for trial in trials}
+        return tuple(CaseRequest(trial.id, plans[trial.id], check=trial.check) for trial in trials)
+
+    async def run_checked_mode(self, built: Built) -> SanitizerResult:
+        """The checked build on the two smallest cases and the trials of no more work than those."""
+        if not built.compiled.check_artifact:
+            return SanitizerResult(Status.NOT_RUN, f"{self.facts.name} has no checked mode")
+        first = self.cases[:2]
+        most = max(sum(self.problem.work(case)) for case in first)
+        trials = [t for t in self.problem.trials(slow=self.slow) if sum(self.problem.work(t)) <= most]
+        start = monotonic()
+        async with self.exclusive():
+            cases = self._case_requests(first, self.plans(built.candidate))
+            cases += self._trial_requests(built.candidate, trials)
+            result = await self._run(self._request(built.compiled.check_artifact, cases, check_only=True))
+        return checked_mode_result(result, monotonic() - start)
 
     def plans(self, candidate: Candidate) -> dict[str, ResolvedPlan]:
         """The plan for every case. Raises PlanError or ExpressionError."""
@@ -160,6 +181,8 @@ class DeviceLane:
     async def exclusive(self) -> AsyncIterator[None]:
         """Nobody else, in this process or on this machine, uses the device."""
         async with self.turns.alone(), device_lock(self.facts.uuid, waiting=self.notify):
+            if self.neighbours is not None:
+                await self.neighbours.wait()
             yield
 
     def _limit(self, cases: int) -> float:

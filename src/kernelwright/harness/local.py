@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Final, Self
@@ -23,15 +24,18 @@ from kernelwright.devices.base import (
     DuelResult,
     TimingProtocol,
 )
+from kernelwright.devices.cuda.neighbours import compute_processes
 from kernelwright.devices.cuda.occupancy import with_occupancy
 from kernelwright.harness.belief import believed_floor_ms, cannot_run
 from kernelwright.harness.child import Child
 from kernelwright.harness.compile_pool import CompilePool
 from kernelwright.harness.device_lane import DeviceLane, Timeouts
 from kernelwright.harness.device_lock import silent
-from kernelwright.harness.processes import import_roots, readable_folders
+from kernelwright.harness.neighbours import Neighbours
+from kernelwright.harness.processes import import_roots, problem_files, readable_folders
 from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult, SubmitResult
 from kernelwright.harness.sandbox import SandboxReport
+from kernelwright.harness.sanitizer import Sanitizer
 from kernelwright.harness.scratch import Artifacts, Scratch, shared_cache
 from kernelwright.harness.setup import DEVICES, Role, WorkerSetup
 from kernelwright.harness.turns import Turns
@@ -118,6 +122,7 @@ class LocalHarness:
             ]
             self._hello, _ = await asyncio.gather(self._worker.start(), compilers[0].start())
             self._lane = self._device_lane()
+            self._sanitizer = Sanitizer(self._setup(self._scratch, "device", "sanitizer"))
             self._pool = CompilePool(compilers, self._artifacts, self.timeouts.compile_s, self._compiling)
         except BaseException:
             await self.close()
@@ -136,7 +141,15 @@ class LocalHarness:
             timeouts=self.timeouts,
             turns=self._on_device,
             notify=self.notify,
+            neighbours=self._neighbours(),
         )
+
+    def _neighbours(self) -> Neighbours | None:
+        """Watches for foreign processes on a GPU."""
+        facts = self.facts
+        if facts.kind != "cuda":
+            return None
+        return Neighbours(facts.name, partial(compute_processes, facts.uuid), notify=self.notify)
 
     async def close(self) -> None:
         """End the children and remove the scratch."""
@@ -146,8 +159,13 @@ class LocalHarness:
             self._scratch.close()
 
     def _child(self, scratch: Scratch, role: Role, name: str, start_timeout_s: float = 180.0) -> Child:
+        child = Child(self._setup(scratch, role, name), start_timeout_s, strict=self._strict)
+        self._children.append(child)
+        return child
+
+    def _setup(self, scratch: Scratch, role: Role, name: str) -> WorkerSetup:
         roots = import_roots(self._maker)
-        setup = WorkerSetup(
+        return WorkerSetup(
             role=role,
             device=self.device,
             parent=os.getpid(),
@@ -158,12 +176,11 @@ class LocalHarness:
             seed=self._seed,
             slow_cases=self._slow_cases,
             memory_bytes=_memory_share(role, self._compile_workers),
-            readable=readable_folders(roots, *([self.problem.folder] if role == "device" else [])),
+            readable=readable_folders(
+                roots, *(problem_files(self.problem.folder) if role == "device" else [])
+            ),
             maker=self._maker,
         )
-        child = Child(setup, start_timeout_s, strict=self._strict)
-        self._children.append(child)
-        return child
 
     @property
     def facts(self) -> DeviceFacts:
@@ -277,9 +294,17 @@ class LocalHarness:
         """Hardware counters are not read; static metrics and the physical floor are what there is."""
         return ProfileResult("not_available", f"hardware counters of {self.device} are not read")
 
-    async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:  # noqa: ARG002
-        """Not set up."""
-        return SanitizerResult(Status.NOT_RUN, "compute-sanitizer is not set up")
+    async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
+        """compute-sanitizer's tools on the smallest case; on the cpu its checked mode, on two cases and the trials.
+
+        Raises HarnessError also when the binary is not kept any more: compile again.
+        """
+        built = self._kept(Built(candidate, compiled))
+        if self.facts.kind != "cuda":
+            return await self._lane.run_checked_mode(built)
+        case = self.cases[0].id
+        async with self._lane.exclusive():
+            return await self._sanitizer.run(compiled.artifact, case, self._lane.plans(candidate)[case])
 
     async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:  # noqa: ARG002 - the protocol's
         """No leaderboard is attached."""
