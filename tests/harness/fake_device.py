@@ -100,6 +100,8 @@ class FakeRunner:
         said = perform(text, "run")
         if said is not None:
             return RunResult(Status.WRONG, said)
+        if request.check_only:
+            return RunResult(Status.MEASURED)
         timings = tuple(CaseTiming(case.case, (CASE_MS,) * 8, "clock") for case in request.cases)
         return RunResult(Status.MEASURED, timings=timings, check_seconds=1.0, time_seconds=2.0)
 
