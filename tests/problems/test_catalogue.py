@@ -121,3 +121,11 @@ def test_templates_are_right_and_free_of_races_on_the_cpu(
     result = runner.run(RunRequest(built.artifact, requests, check_only=True, timeout_s=60.0), source)
     runner.close()
     assert result.status is Status.MEASURED, f"{candidate}: {result.reason} {result.findings}"
+
+
+@pytest.mark.parametrize(("name", "template"), ALL, ids=IDS)
+def test_plans_resolve_for_every_trial(name: str, template: Template) -> None:
+    problem = load_problem(name)
+    for candidate in candidates(template, H200, 12):
+        for trial in problem.trials(slow=False):
+            assert resolve(candidate, trial.sizes, H200, problem.signature).launches
