@@ -102,7 +102,17 @@ BufferShadow::When Checker::when() const { return {now(), block_number_, first_o
 bool Checker::is_private(uintptr_t address) const {
   return block_ == nullptr || block_->stacks().contains(reinterpret_cast<const void*>(address)) ||
          address - reinterpret_cast<uintptr_t>(&kw_thread) < sizeof kw_thread ||
-         block_->is_runtime_memory(address);
+         block_->is_runtime_memory(address) || is_guard(address);
+}
+
+// g++ gives a __shared__ array of a class with constructors (__half) a guard of its own beside it, though its
+// default constructor does nothing: no memory of the kernel.
+bool Checker::is_guard(uintptr_t address) const {
+  if (!storage_.contains(address)) return false;
+  const size_t offset = address - storage_.begin;
+  return std::any_of(arrays_.begin(), arrays_.end(), [offset](const SharedSpec& array) {
+    return array.name.compare(0, 4, "_ZGV") == 0 && offset - array.offset < array.bytes;
+  });
 }
 
 void Checker::access(const Access& access, bool sized) {

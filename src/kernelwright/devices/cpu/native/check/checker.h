@@ -44,6 +44,7 @@ class Checker final : public ConflictSink {
     bool shared;
   };
   bool is_private(uintptr_t address) const;
+  bool is_guard(uintptr_t address) const;
   bool in_shared(const Access& access, size_t& offset);
   BufferShadow* buffer_at(uintptr_t address);
   Moment now() const;

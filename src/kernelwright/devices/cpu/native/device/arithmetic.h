@@ -1,6 +1,11 @@
 // Arithmetic intrinsics. The fast approximations of the GPU are computed at full precision here.
 #pragma once
 
+using std::isfinite;
+using std::isinf;
+using std::isnan;
+using std::signbit;
+
 #define KW_MIN_MAX(T)                              \
   inline T min(T a, T b) { return a < b ? a : b; } \
   inline T max(T a, T b) { return a > b ? a : b; }
