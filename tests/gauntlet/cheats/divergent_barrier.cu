@@ -17,7 +17,7 @@ args = ["partial", "out", "256"]
 // gauntlet: row = "36 undefined behaviour: a barrier that not all threads reach"
 // gauntlet: checks = ["checked mode", "values", "repeat", "run limits", "compute-sanitizer"]
 
-// The barrier stands in the branch of half of the threads.
+// Threads of one warp wait at two different barriers.
 
 extern "C" __global__ void reduce(const float* X, float* sums, int N)
 {
@@ -31,7 +31,8 @@ extern "C" __global__ void reduce(const float* X, float* sums, int N)
         if (threadIdx.x < half) {
             tree[threadIdx.x] += tree[threadIdx.x + half];
             __syncthreads();
-        }
+        } else
+            __syncthreads();
     if (threadIdx.x == 0)
         sums[blockIdx.x] = tree[0];
 }

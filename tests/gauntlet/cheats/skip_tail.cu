@@ -8,7 +8,7 @@ args = ["A", "B", "C", "N"]
 // gauntlet: problem = "vector_add"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "35 skipped tail"
-// gauntlet: checks = ["values"]
+// gauntlet: checks = ["values", "poison"]
 
 // The grid is rounded down: sizes that 256 does not divide lose their end.
 

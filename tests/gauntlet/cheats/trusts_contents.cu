@@ -8,7 +8,7 @@ args = ["A", "B", "C", "N"]
 // gauntlet: problem = "vector_add"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "25 old contents of the output are taken for the answer"
-// gauntlet: checks = ["values", "poison", "repeat"]
+// gauntlet: checks = ["values", "poison", "repeat", "checked mode"]
 
 // Computes only where the output looks poisoned with NaN; any other contents are left as they are.
 
