@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kernelwright.core.candidate import Candidate, Template, parse_template
@@ -12,6 +13,7 @@ from kernelwright.core.outcome import Check, Outcome, Status
 from kernelwright.gauntlet.entry import Entry, check_problems
 from kernelwright.gauntlet.judge import Report, Row, Verdict, judge, make_row
 from kernelwright.harness.local import LocalHarness, Timeouts
+from kernelwright.harness.protocol import SanitizerResult
 
 TIMEOUTS: Final = Timeouts(compile_s=60.0, run_s=10.0, grace_s=60.0)
 """An endless kernel costs ``run_s`` for each of its cases at most."""
@@ -79,7 +81,18 @@ class _Lane:
         compiled = await self._harness.compile(candidate)
         if compiled.status is not None:
             return compiled.as_outcome()
-        return await self._harness.benchmark(candidate, compiled)
+        outcome = await self._harness.benchmark(candidate, compiled)
+        if outcome.status is not Status.MEASURED or self._harness.facts.kind != "cuda":
+            return outcome
+        return sanitized(outcome, await self._harness.sanitize(candidate, compiled))
+
+
+def sanitized(outcome: Outcome, found: SanitizerResult) -> Outcome:
+    """What became of a measured candidate under compute-sanitizer, which every new incumbent meets."""
+    if found.status in {Status.MEASURED, Status.NOT_RUN}:
+        note = f"compute-sanitizer: {found.reason}" if found.status is Status.NOT_RUN else ""
+        return replace(outcome, reason=note)
+    return Outcome(found.status, found.reason, seconds=outcome.seconds, check=Check.SANITIZER)
 
 
 def first_configuration(template: Template, facts: DeviceFacts) -> Configuration:
