@@ -90,9 +90,15 @@ def test_what_is_not_recorded_is_not_passed(memory_file: Path) -> None:
             "racecheck: did not end within 20 s; memcheck found nothing",
         ),
         ("sanitizer:", '{"status": "measured"}', Check.SANITIZER, "the answer was measured"),
+        (
+            "sanitizer:",
+            '{"status": "measured", "tools": ["checked mode"]}',
+            Check.SANITIZER,
+            "a tool for GPUs; instead, on two cases and small trials: checked mode found nothing",
+        ),
         ("sanitizer:", "garbage", Check.SANITIZER, "not recorded by the campaign"),
     ],
-    ids=["no trials", "odd trials", "odd check", "partly", "no tools", "garbage"],
+    ids=["no trials", "odd trials", "odd check", "partly", "no tools", "cpu", "garbage"],
 )
 def test_why_a_check_was_not_run(memory_file: Path, note: str, value: str, name: Check, why: str) -> None:
     certificate = issue(memory_file, notes={note + leader().id: value})

@@ -81,6 +81,7 @@ class Campaign:
             listener=self.listener,
             binaries=Binaries(self.harness),
             candidates=self.candidates,
+            trials=self.problem.trials(slow=self.settings.slow_cases),
         )
         self.succession = Succession(self.scene, self._hail)
         self._hailed: Entry | None = None

@@ -9,6 +9,7 @@ from kernelwright.campaign.standing import Standing
 from kernelwright.core.candidate import Candidate
 from kernelwright.harness.protocol import Harness
 from kernelwright.memory.store import Memory
+from kernelwright.problems.case import Trial
 
 
 @dataclass(frozen=True)
@@ -25,3 +26,5 @@ class Scene:
     candidates: dict[str, Candidate]
     protected: set[str] = field(default_factory=set)
     """Candidates that nothing disqualifies: the baseline, with which everything is compared."""
+    trials: tuple[Trial, ...] | None = None
+    """What a check in full runs besides the cases; ``None`` is not known."""

@@ -18,6 +18,7 @@ from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Listener
 from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.settings import Settings
+from kernelwright.certificate import certify
 from kernelwright.core.candidate import parse_template
 from kernelwright.core.errors import UserError
 from kernelwright.generation.base import Proposal, Proposer
@@ -106,7 +107,13 @@ async def _run(campaign: Campaign) -> CampaignResult:
     # The surrogate computes in a thread; by default it may keep the interpreter for 5 ms when the device answers.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with _stopped_by_signals(campaign.stop):
-        return await campaign.run()
+        result = await campaign.run()
+    if result.state == "finished":
+        try:
+            certify(campaign.memory, campaign.id)
+        except UserError as error:
+            campaign.listener.note(f"no certificate: {error}")
+    return result
 
 
 @contextlib.contextmanager
@@ -134,6 +141,7 @@ def _note_environment(memory: Memory, campaign: str, harness: LocalHarness, list
     memory.note(campaign, "sandbox", json.dumps(asdict(harness.sandbox)))
     memory.note(campaign, "ceilings", json.dumps(asdict(harness.ceilings)))
     memory.note(campaign, "kernelwright", __version__)
+    memory.note(campaign, "timing", json.dumps(asdict(harness.timing)))
     if harness.sandbox.missing:
         listener.note(
             f"sandbox without: {', '.join(harness.sandbox.missing)} (kernelwright doctor tells why)"

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Entry
+from kernelwright.certificate import TRIALS, trials_note
 from kernelwright.core.outcome import Status
 from kernelwright.harness.protocol import SanitizerResult
 
@@ -54,7 +55,12 @@ class Verification:
         ):
             self._scene.listener.note(f"compute-sanitizer was not run: {result.reason}")
         self.sanitized[candidate] = result
-        value = {"status": result.status, "reason": result.reason, "tools": result.tools}
+        value = {
+            "status": result.status,
+            "reason": result.reason,
+            "tools": result.tools,
+            "notes": result.notes,
+        }
         self._scene.memory.note(
             self._scene.campaign, SANITIZER + candidate, json.dumps({**value, "seconds": result.seconds})
         )
@@ -73,9 +79,15 @@ class Verification:
             return True  # nothing is known against it
         outcome = await self._scene.harness.benchmark(built.candidate, built.compiled)
         if outcome.status is Status.MEASURED:
+            self._note_trials(entry.candidate)
             return True
         self._disqualify(entry.candidate, f"{outcome.status} when checked in full: {outcome.reason}")
         return False
+
+    def _note_trials(self, candidate: str) -> None:
+        if self._scene.trials is not None:
+            passed = trials_note((trial.id, trial.check) for trial in self._scene.trials)
+            self._scene.memory.note(self._scene.campaign, TRIALS + candidate, passed)
 
     def _disqualify(self, candidate: str, reason: str) -> None:
         fault = json.dumps({"reason": reason, "seconds": self._scene.budget.used})
@@ -92,6 +104,7 @@ class Verification:
                 faults.append((float(known["seconds"]), key.removeprefix(FAULT)))
             elif key.startswith(SANITIZER):
                 status = Status(known.pop("status"))
-                tools = tuple(known.pop("tools"))
-                self.sanitized[key.removeprefix(SANITIZER)] = SanitizerResult(status, tools=tools, **known)
+                tools, told = tuple(known.pop("tools")), tuple(known.pop("notes", ()))
+                result = SanitizerResult(status, tools=tools, notes=told, **known)
+                self.sanitized[key.removeprefix(SANITIZER)] = result
         return faults

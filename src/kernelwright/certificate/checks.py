@@ -13,6 +13,7 @@ from kernelwright.certificate.models import CheckPart
 from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import TimingProtocol
 from kernelwright.harness.protocol import SanitizerResult
+from kernelwright.harness.sanitizer import CHECKED_MODE
 
 _NOT_RECORDED = "not recorded by the campaign"
 
@@ -129,6 +130,8 @@ def _apart(facts: Facts) -> list[CheckPart]:
 
 def _sanitizer(result: SanitizerResult) -> CheckPart:
     tools = f"{', '.join(result.tools)} found nothing" if result.tools else ""
+    if result.tools == (CHECKED_MODE,):  # of the cpu device; the tool itself did not run
+        return _not_run(Check.SANITIZER, f"a tool for GPUs; instead, on two cases and small trials: {tools}")
     if result.status is Status.MEASURED and tools:
         notes = f" ({'; '.join(result.notes)})" if result.notes else ""
         return _passed(Check.SANITIZER, tools + notes)
