@@ -1,7 +1,8 @@
 """Rules on a launch plan: with ``no_size_branches`` no comparison may single out the sizes of a case.
 
 Thresholds (``N <= 512``) and divisibility stay free: they hold for sizes off the list too. A comparison singles a
-case out when it answers differently one below, one above and a power of two away from a size of the case.
+case out when it answers differently one below, one above, a power of two away from and
+at halves and doubles of a size of the case.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,8 @@ from kernelwright.harness.rules.broken import Broken
 
 _DEVICE: Final = {"num_sms": 132, "max_shared_bytes": 232448, "warp_size": 32}
 _AWAY: Final = (-1, 1, *(1 << k for k in range(1, 14)))
+_SCALES: Final = (1, 2, 4, 16, 32, 64)
+"""Eighths: conditions on powers of two hold again at half and double the size."""
 _LEAST_SIZE: Final = 2
 _MAX_VALUES: Final = 64
 _MAX_STEPS: Final = 1_000_000
@@ -112,7 +115,8 @@ def _singled_out(node: Node, plan: Plan, rules: CandidateRules, settings: Mappin
         for name, size in case.items():
             if here is None or size < _LEAST_SIZE:
                 continue
-            others = [_value(node, plan, {**settings, **case, name: size + away}) for away in _AWAY]
+            sizes = [*(size + away for away in _AWAY), *(size * by // 8 for by in _SCALES)]
+            others = [_value(node, plan, {**settings, **case, name: other}) for other in sizes]
             if all(other is not None and bool(other) != bool(here) for other in others):
                 return f"{name} = {size}"
     return ""

@@ -26,7 +26,8 @@ _ORDER: Final = frozenset({"<", "<=", ">", ">="})
 _TRIVIAL: Final = 1
 _DERIVED_FROM: Final = 16
 _ROUNDS: Final = 8
-_MACRO_SECONDS: Final = 0.3
+_OVERLOADS: Final = 16
+_SECONDS: Final = 0.6
 _HEAD_CHARACTERS: Final = 400
 _INTEGER: Final = re.compile(r"[\w\s()+*/%<>|&-]+")
 _COMPARES: Final = re.compile(r"[=!]=|[<>^]|\bswitch\b")
@@ -48,6 +49,7 @@ class _Scope:
     parameters: list[str] = field(default_factory=list)
     sized: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
+    computed: set[str] = field(default_factory=set)
     offset: int | None = None
     """Where the macro stands whose text this is."""
 
@@ -59,8 +61,10 @@ def check_sizes(text: Lexed, rules: CandidateRules, plan: Plan | None) -> Broken
         return Broken(
             "the source is nested too deeply to be looked through for branches on sizes: simplify it"
         )
-    look = _Look(tree, text, rules, plan)
-    return look.run() if look.complete else Broken("the macros take too long to be looked through: use fewer")
+    try:
+        return _Look(tree, text, rules, plan).run()
+    except TimeoutError:
+        return Broken("the source is too tangled to be looked through for branches on sizes: simplify it")
 
 
 class _Look:
@@ -73,8 +77,9 @@ class _Look:
         self.file = _Scope()
         self.scopes: dict[int, _Scope] = {}
         self.constants: dict[str, int] = {}
+        self.until = time.monotonic() + _SECONDS
         self.nodes = list(self._place(tree))
-        self.complete = self._macro_bodies()
+        self._macro_bodies()
 
     def run(self) -> Broken | None:
         self._constants()
@@ -82,16 +87,22 @@ class _Look:
         self._seed()
         self._spread()
         for node, scope in self.nodes:
+            self._in_time()
             what = self._fault(node, scope)
             if what:
                 offset = node.start_byte if scope.offset is None else scope.offset
                 return Broken(f"line {self.text.line(offset)}: {what}; {_HINT}")
         return None
 
+    def _in_time(self) -> None:
+        if time.monotonic() > self.until:
+            raise TimeoutError
+
     def _place(self, tree: Tree) -> Iterator[tuple[Node, _Scope]]:
         """Nodes with the function they stand in."""
         scope, end = self.file, 0
         for node in walk(tree):
+            self._in_time()
             if node.start_byte >= end:
                 scope = self.file
             if node.type == "function_definition" and scope is self.file:
@@ -99,9 +110,8 @@ class _Look:
                 self.scopes[node.id] = scope
             yield node, scope
 
-    def _macro_bodies(self) -> bool:
-        """Macros that compare become functions of their own; false when there are too many to parse."""
-        until = time.monotonic() + _MACRO_SECONDS
+    def _macro_bodies(self) -> None:
+        """Macros that compare become functions of their own."""
         for node, _ in list(self.nodes):
             if node.type not in {"preproc_function_def", "preproc_def"}:
                 continue
@@ -109,18 +119,19 @@ class _Look:
             if not _COMPARES.search(body):
                 continue
             tree = parse(f"void macro() {{ {body.replace(chr(92), ' ')} ; }}")
-            if tree is None or time.monotonic() > until:
-                return False
+            self._in_time()
+            if tree is None:
+                raise TimeoutError
             parameters = node.child_by_field_name("parameters")
             names = [text_of(p) for p in parameters.named_children] if parameters else []
             scope = _Scope(text_of(node.child_by_field_name("name")), names, offset=node.start_byte)
             self.scopes[-len(self.scopes) - 1] = scope
             self.nodes.extend((inner, scope) for inner in walk(tree))
-        return True
 
     def _constants(self) -> None:
         tunables = {t.name for t in self.plan.tunables} if self.plan else set()
         for node, scope in self.nodes:
+            self._in_time()
             if node.type == "preproc_def":
                 value = _macro_value(text_of(node.child_by_field_name("value")), self.constants)
                 name = text_of(node.child_by_field_name("name"))
@@ -135,6 +146,7 @@ class _Look:
     def _changes(self) -> None:
         """Variables that are written after their start are no function of the sizes, and no constants."""
         for node, scope in self.nodes:
+            self._in_time()
             target = None
             if node.type == "update_expression":
                 target = node.child_by_field_name("argument")
@@ -170,10 +182,13 @@ class _Look:
         for _ in range(_ROUNDS):
             before = sum(len(scope.sized) for scope in self.scopes.values())
             for node, scope in sources:
+                self._in_time()
                 if node.type == "init_declarator":
                     target, value = (node.child_by_field_name(f) for f in ("declarator", "value"))
                     if value is not None and self._depends(value, scope):
                         scope.sized.add(text_of(target))
+                        if value.type != "identifier" or text_of(value) in scope.computed:
+                            scope.computed.add(text_of(target))
                 else:
                     self._call(node, scope, by_name)
             if sum(len(scope.sized) for scope in self.scopes.values()) == before:
@@ -191,7 +206,7 @@ class _Look:
             return
         for index, argument in enumerate(arguments.named_children):
             if self._depends(argument, scope):
-                for target in by_name[called]:
+                for target in by_name[called][:_OVERLOADS]:
                     target.sized.update(target.parameters[index : index + 1])
 
     def _depends(self, node: Node, scope: _Scope) -> bool:
@@ -230,16 +245,16 @@ class _Look:
             return ""
         for one, other in ((left, right), (right, left)):
             value = constant(other, self.constants)
-            if value is not None and self._depends(one, scope) and self._tells(op, value, one):
+            if value is not None and self._depends(one, scope) and self._tells(op, value, one, scope):
                 return f"'{text_of(node)[:80]}' compares a size with {value}"
         return ""
 
-    def _tells(self, op: str, value: int, expression: Node) -> bool:
+    def _tells(self, op: str, value: int, expression: Node, scope: _Scope) -> bool:
         """Whether comparing with this number tells cases apart: a size, or what is computed from one."""
         if value in (self.near if op in _ORDER else self.sizes):
             return True
-        computed = expression.type != "identifier"
         text = text_of(expression)
+        computed = expression.type != "identifier" or text in scope.computed
         divides = "%" in text or "&" in text
         return computed and op in _EQUAL and value >= _DERIVED_FROM and not divides
 
@@ -249,7 +264,7 @@ class _Look:
             return ""
         for part in body.named_children:
             value = constant(part.child_by_field_name("value"), self.constants)
-            if value is not None and self._tells("==", value, condition.named_children[0]):
+            if value is not None and self._tells("==", value, condition.named_children[0], scope):
                 return f"'switch {text_of(condition)[:60]}' has a case {value}"
         return ""
 

@@ -136,7 +136,10 @@ def _words(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
             elif token.text == "<<<":
                 yield _at(text, token.offset, "'<<<' launches a kernel: give it as a [[launch]] of the plan")
             for phrase, word in phrases.items():
-                if tuple(t.text for t in stream[index : index + len(phrase)]) == phrase:
+                if (
+                    token.text == phrase[0]
+                    and tuple(t.text for t in stream[index : index + len(phrase)]) == phrase
+                ):
                     yield _at(text, token.offset, f"{word!r}: {forbidden[word]}")
     for word, offset in pasted(text, forbidden):
         yield _at(text, offset, f"pastes tokens that give {word!r}: {forbidden[word]}")

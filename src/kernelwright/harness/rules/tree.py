@@ -13,6 +13,7 @@ from tree_sitter import Language, Node, Parser, Tree
 
 PARSE_SECONDS: Final = 0.5
 _DEPTH: Final = 40
+_PIECE: Final = 1 << 16
 _OPERATORS: Final = frozenset({"+", "-", "*", "/", "%", "<<", ">>", "|", "&", "^"})
 
 
@@ -26,15 +27,11 @@ def parse(plain: str) -> Tree | None:
 
     parser = Parser(Language(tree_sitter_cuda.language()))
     try:
-        # The binding's stub takes a function of bytes and offset for what is only asked with a progress callback.
-        tree: Tree | None = parser.parse(_reader(data), progress_callback=late)
+        # Only a text that is read piece by piece can be given up, only a whole one knows its nodes' texts.
+        parser.parse(lambda offset, _: data[offset : offset + _PIECE], progress_callback=late)
     except ValueError:
         return None
-    return tree
-
-
-def _reader(data: bytes):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    return lambda offset, _point: data[offset : offset + 65536]
+    return None if time.monotonic() > until else parser.parse(data)
 
 
 def walk(tree: Tree) -> Iterator[Node]:
