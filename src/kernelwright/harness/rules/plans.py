@@ -40,20 +40,24 @@ def check_plan(plan: Plan, rules: CandidateRules) -> Broken | None:
         return None
     steps = 0
     for place, expression in _expressions(plan):
+        settings = list(_settings(plan, expression))
         for node in _tests(expression, whole=place == "when"):
-            for settings in _settings(plan, expression):
-                steps += expression.size * len(_AWAY) * sum(map(len, rules.sizes.values()))
-                if steps > _MAX_STEPS:
-                    return Broken(
-                        f"{place}: the plan has too many comparisons to be looked through: simplify it"
-                    )
-                case = _singled_out(node, plan, rules, settings)
-                if case:
-                    return Broken(
-                        f"{place}: {expression.text[:80]!r} singles out the case with {case}, but the rules forbid code"
-                        " that tells the cases' sizes apart: use thresholds or divisibility"
-                    )
+            steps += expression.size * len(settings) * (len(_AWAY) + len(_SCALES)) * _count(rules)
+            if steps > _MAX_STEPS:
+                return Broken(f"{place}: the plan has too many comparisons to be looked through: simplify it")
+            cases = [_singled_out(node, plan, rules, each) for each in settings]
+            # A range that only some tunables narrow to one size is a range; an equality is one at once.
+            equality = isinstance(node, Compare) and not {"==", "!="}.isdisjoint(node.ops)
+            if any(cases) if equality else all(cases):
+                return Broken(
+                    f"{place}: {expression.text[:80]!r} singles out the case with {next(filter(None, cases))}, but the"
+                    " rules forbid code that tells the cases' sizes apart: use thresholds or divisibility"
+                )
     return None
+
+
+def _count(rules: CandidateRules) -> int:
+    return sum(map(len, rules.sizes.values()))
 
 
 def _expressions(plan: Plan) -> Iterator[tuple[str, Expression]]:
@@ -99,11 +103,15 @@ def _children(node: Node) -> tuple[Node, ...]:
 
 
 def _settings(plan: Plan, expression: Expression) -> Iterator[dict[str, int]]:
-    """Values of the tunables: the first of each, and every value of those that the expression names."""
+    """Values of the tunables: the first of each, and every value of those that the expression uses."""
     first = {t.name: int(t.values[0]) for t in plan.tunables}
     yield first
+    names = set(expression.names)
+    for name, meaning in reversed(plan.let):
+        if name in names:
+            names |= meaning.names
     for tunable in plan.tunables:
-        if tunable.name in expression.names:
+        if tunable.name in names:
             yield from ({**first, tunable.name: int(value)} for value in tunable.values[1:_MAX_VALUES])
 
 
