@@ -24,7 +24,8 @@ from kernelwright.harness.rules.tree import constant, number, operator, parse, t
 _EQUAL: Final = frozenset({"==", "!=", "^"})
 _ORDER: Final = frozenset({"<", "<=", ">", ">="})
 _TRIVIAL: Final = 1
-_DERIVED_FROM: Final = 16
+_DERIVED_FROM: Final = 128
+"""Smaller numbers that a size was divided down to are numbers of warps, lanes or tiles."""
 _ROUNDS: Final = 8
 _OVERLOADS: Final = 16
 _SECONDS: Final = 0.6
@@ -171,7 +172,10 @@ class _Look:
         for launch in self.plan.launches:
             for scope in (s for s in self.scopes.values() if s.name == launch.kernel):
                 pairs = zip(scope.parameters, launch.args, strict=False)
-                scope.sized |= {name for name, argument in pairs if argument.names & sized}
+                for name, argument in pairs:
+                    if argument.names & sized:
+                        scope.sized.add(name)
+                        scope.computed |= set() if argument.text in self.names else {name}
 
     def _spread(self) -> None:
         by_name: dict[str, list[_Scope]] = {}
@@ -208,6 +212,8 @@ class _Look:
             if self._depends(argument, scope):
                 for target in by_name[called][:_OVERLOADS]:
                     target.sized.update(target.parameters[index : index + 1])
+                    if argument.type != "identifier" or text_of(argument) in scope.computed:
+                        target.computed.update(target.parameters[index : index + 1])
 
     def _depends(self, node: Node, scope: _Scope) -> bool:
         """Whether an expression depends on sizes and constants, and on nothing else."""
@@ -251,12 +257,13 @@ class _Look:
 
     def _tells(self, op: str, value: int, expression: Node, scope: _Scope) -> bool:
         """Whether comparing with this number tells cases apart: a size, or what is computed from one."""
-        if value in (self.near if op in _ORDER else self.sizes):
-            return True
         text = text_of(expression)
         computed = expression.type != "identifier" or text in scope.computed
-        divides = "%" in text or "&" in text
-        return computed and op in _EQUAL and value >= _DERIVED_FROM and not divides
+        if op in _ORDER:
+            return value in self.near and not computed
+        if not computed:
+            return value in self.sizes
+        return value >= _DERIVED_FROM and "%" not in text and "&" not in text
 
     def _switch(self, node: Node, scope: _Scope) -> str:
         condition, body = (node.child_by_field_name(f) for f in ("condition", "body"))
