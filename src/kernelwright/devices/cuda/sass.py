@@ -107,6 +107,7 @@ def _offsets(rows: npt.NDArray[np.uint64]) -> frozenset[int] | None:
             return None
         offset = low >> 38 & 0xFFFC
         loads = operation in {0x0B9, *_REGISTER_INDEXED}
-        size = _WIDTHS[high >> 9 & 7] // 8 if loads else 8
+        # An operand of 8 bytes is aligned to them.
+        size = _WIDTHS[high >> 9 & 7] // 8 if loads else 8 - offset % 8
         found.append(iter(range(offset // 8 * 8, offset + size, 8)))
     return frozenset(chain.from_iterable(found))
