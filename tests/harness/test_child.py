@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.core.errors import HarnessError
+from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.harness.child import START_TRIES, Child
 from kernelwright.harness.processes import import_roots, kill_tree, readable_folders, scrubbed_environment
 from kernelwright.harness.scratch import remove_abandoned
@@ -164,3 +164,32 @@ def test_packages_of_the_user_are_found_without_the_home() -> None:
     inner = scrubbed_environment("/scratch", ["/a", site.getusersitepackages()], {})
     assert inner["PYTHONUSERBASE"] == site.getuserbase()
     assert "PYTHONNOUSERSITE" not in inner
+
+
+async def test_a_strict_child_refuses_to_go_without_a_layer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))  # no bwrap there
+    strict = child(tmp_path, "probe")
+    strict._strict = True
+    with pytest.raises(
+        UserError, match=r"--strict: the sandbox of the probe worker lacks bubblewrap.*kernelwright doctor"
+    ):
+        await strict.start()
+    assert strict.process_id is None
+
+
+async def test_a_child_goes_without_bubblewrap_where_there_is_none_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin/bwrap"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    probe = child(tmp_path, "probe")
+    layer = (await probe.start()).sandbox.layers[0]
+    await probe.kill()
+    assert (layer.name, layer.holds) == ("bubblewrap", False)
+    assert layer.detail == "bwrap: No permissions to create a new namespace"

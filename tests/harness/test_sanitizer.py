@@ -1,5 +1,6 @@
 """The sanitizer with a pretended compute-sanitizer that plays a report, and the watched process on a pretended driver."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -16,8 +17,8 @@ from kernelwright.core.outcome import Status
 from kernelwright.devices.base import RunResult
 from kernelwright.harness.processes import import_roots, readable_folders
 from kernelwright.harness.protocol import SanitizerResult
-from kernelwright.harness.sanitizer import Confinement, Sanitizer, checked_mode_result, find_sanitizer
-from kernelwright.harness.sanitizer_job import Progress, SanitizerJob, read_progress, write_job
+from kernelwright.harness.sanitizer import TOOLS, Confinement, Sanitizer, checked_mode_result, find_sanitizer
+from kernelwright.harness.sanitizer_job import Progress, read_progress
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.problems.loader import load_problem
 from tests.harness.support import candidate, fake_harness
@@ -101,7 +102,9 @@ def tool(setup: WorkerSetup, play: dict[str, object]) -> str:
 
 
 def calls(setup: WorkerSetup) -> list[list[str]]:
-    return [json.loads(line) for line in (Path(setup.scratch) / "calls").read_text().splitlines()]
+    """Tool and layers left out of every call, tool by tool."""
+    files = sorted(Path(setup.scratch).glob("*/calls"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
 async def run(
@@ -132,12 +135,12 @@ async def test_a_clean_candidate_passes_every_tool(setup: WorkerSetup) -> None:
         ("synccheck", SYNCCHECK, "Barrier error detected"),
     ],
 )
-async def test_the_first_finding_ends_it(setup: WorkerSetup, name: str, log: str, reason: str) -> None:
+async def test_a_finding_of_any_tool_counts(setup: WorkerSetup, name: str, log: str, reason: str) -> None:
     result = await run(setup, {**PASSES, name: {"log": log, "progress": DONE, "code": 9}})
     assert result.status is Status.WRONG
     assert result.reason.startswith(f"{name}: {reason}")
-    assert calls(setup)[-1][0] == name
-    assert name not in result.tools
+    assert {call[0] for call in calls(setup)} == set(TOOLS)
+    assert set(result.tools) == set(TOOLS) - {name}
     if name == "memcheck":
         assert "1 bytes after 'C'" in result.reason
 
@@ -216,7 +219,12 @@ async def test_layers_are_left_out_in_order_and_kept_in_mind(setup: WorkerSetup)
     steps = (Confinement(walls=False), Confinement(walls=False, without=("seccomp", "landlock")))
     result = await run(setup, play, confinements=steps)
     assert result.status is Status.MEASURED, result
-    assert [call[1] for call in calls(setup)] == ["", *["seccomp,landlock"] * 4]
+    tried = {name: [call[1] for call in calls(setup) if call[0] == name] for name in TOOLS}
+    assert tried["memcheck"] == ["", "seccomp,landlock"]
+    sanitizer = Sanitizer(setup, executable=tool(setup, PASSES), confinements=steps)
+    sanitizer._level = 1
+    await sanitizer.run(f"{setup.artifacts}/any.cubin", CASE, PLAN)
+    assert len(calls(setup)) == sum(map(len, tried.values())) + len(TOOLS)
     assert "sandbox without: bubblewrap, seccomp" in result.notes
 
 
@@ -224,7 +232,7 @@ async def test_behind_the_last_step_it_is_refused(setup: WorkerSetup) -> None:
     result = await run(setup, {"*": {"log": "========= Error: No attachable process found.\n", "code": 1}})
     assert result.status is Status.NOT_RUN
     assert "No attachable process" in result.reason
-    assert len(calls(setup)) == 1
+    assert len(calls(setup)) == len(TOOLS)
 
 
 async def test_missing_says_what_to_install(setup: WorkerSetup, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +299,13 @@ async def perform(setup: WorkerSetup, plan: ResolvedPlan) -> tuple[SanitizerResu
     play = {"*": {"log": CLEAN, "run": True, "code": 0}}
     sanitizer = Sanitizer(setup, executable=tool(setup, play), tools=("memcheck",), confinements=NO_WALLS)
     result = await sanitizer.run(f"{setup.artifacts}/any.cubin", CASE, plan)
-    return result, read_progress(Path(setup.scratch))
+    return result, read_progress(own_folder(setup))
+
+
+def own_folder(setup: WorkerSetup) -> Path:
+    """The folder of the only run."""
+    (folder,) = Path(setup.scratch).glob("memcheck-*")
+    return folder
 
 
 async def test_the_plan_is_performed_once_in_buffers_of_their_own(watched: WorkerSetup) -> None:
@@ -333,10 +347,15 @@ async def test_without_a_driver_the_reason_is_told(
     assert progress.stage == "confined"
 
 
-async def test_another_plans_job_is_not_taken_over(watched: WorkerSetup) -> None:
-    write_job(Path(watched.scratch), SanitizerJob("old", "N=1", launch("crash")))
-    result, _ = await perform(watched, PLAN)
-    assert result.status is Status.MEASURED, result
+async def test_two_candidates_side_by_side_do_not_meet(watched: WorkerSetup) -> None:
+    play = {"*": {"log": CLEAN, "run": True, "code": 0}}
+    sanitizer = Sanitizer(watched, executable=tool(watched, play), tools=("memcheck",), confinements=NO_WALLS)
+    file = f"{watched.artifacts}/any.cubin"
+    good, bad = await asyncio.gather(
+        sanitizer.run(file, CASE, PLAN), sanitizer.run(file, CASE, launch("crash"))
+    )
+    assert good.status is Status.MEASURED, good
+    assert bad.status is not Status.MEASURED
 
 
 # -- the harness's verb -------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Every entry of a gauntlet through the harness, as if each could become the incumbent: no check is left out."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -15,10 +16,15 @@ from kernelwright.gauntlet.judge import Report, Row, Verdict, judge, make_row
 from kernelwright.harness.local import LocalHarness, Timeouts
 from kernelwright.harness.protocol import SanitizerResult
 
-TIMEOUTS: Final = Timeouts(compile_s=60.0, run_s=10.0, grace_s=60.0)
-"""An endless kernel costs ``run_s`` for each of its cases at most."""
-AT_ONCE: Final = 3
-"""Files under way in one harness: two compile while one has the device."""
+TIMEOUTS: Final = Timeouts(compile_s=30.0, run_s=3.0, grace_s=60.0)
+"""An endless kernel costs ``run_s``; compiler bombs cost ``compile_s``, side by side where there are cores."""
+HARNESSES: Final = 4
+WATCHED: Final = 3
+"""Candidates under compute-sanitizer at once: each starts four processes."""
+
+
+def _cores() -> int:
+    return max(2, min(16, len(os.sched_getaffinity(0))))
 
 
 async def run_gauntlet(
@@ -36,32 +42,39 @@ async def run_gauntlet(
     """
     check_problems(entries)
     rows: dict[str, Row] = {}
-    model = device
-    for problem in dict.fromkeys(entry.problem for entry in entries):
-        async with LocalHarness(
-            problem, device, seed=seed, compile_workers=2, slow_cases=slow_cases, timeouts=timeouts
-        ) as harness:
-            model = harness.facts.model
-            lane = _Lane(harness, asyncio.Semaphore(AT_ONCE), notify)
+    models: list[str] = []
+    # On a GPU the checks of one problem wait for the device while another's worker starts anew after a crash.
+    at_once = asyncio.Semaphore(1 if device == "cpu" else HARNESSES)
+
+    async def one_problem(problem: str) -> None:
+        async with (
+            at_once,
+            LocalHarness(
+                problem, device, seed=seed, compile_workers=_cores(), slow_cases=slow_cases, timeouts=timeouts
+            ) as harness,
+        ):
+            models.append(harness.facts.model)
+            lane = _Lane(harness, asyncio.Semaphore(WATCHED), notify)
             mine = [entry for entry in entries if entry.problem == problem]
             for row in await asyncio.gather(*(lane.row(entry) for entry in mine)):
                 rows[row.file] = row
-    return Report(device, model, tuple(rows[entry.file] for entry in entries))
+
+    await asyncio.gather(*(one_problem(name) for name in dict.fromkeys(e.problem for e in entries)))
+    return Report(device, models[0] if models else device, tuple(rows[entry.file] for entry in entries))
 
 
 class _Lane:
     """The entries of one problem."""
 
     def __init__(
-        self, harness: LocalHarness, at_once: asyncio.Semaphore, notify: Callable[[Row], None]
+        self, harness: LocalHarness, watched: asyncio.Semaphore, notify: Callable[[Row], None]
     ) -> None:
         self._harness = harness
-        self._at_once = at_once
+        self._watched = watched
         self._notify = notify
 
     async def row(self, entry: Entry) -> Row:
-        async with self._at_once:
-            row = await self._judged(entry)
+        row = await self._judged(entry)
         self._notify(row)
         return row
 
@@ -84,7 +97,8 @@ class _Lane:
         outcome = await self._harness.benchmark(candidate, compiled)
         if outcome.status is not Status.MEASURED or self._harness.facts.kind != "cuda":
             return outcome
-        return sanitized(outcome, await self._harness.sanitize(candidate, compiled))
+        async with self._watched:
+            return sanitized(outcome, await self._harness.sanitize(candidate, compiled))
 
 
 def sanitized(outcome: Outcome, found: SanitizerResult) -> Outcome:

@@ -10,7 +10,7 @@ from typing import Final
 
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import BuildRequest
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import BuildResult
 from kernelwright.harness.child import Child, ChildDied, StepTimeout
 from kernelwright.harness.scratch import Artifacts
@@ -50,7 +50,7 @@ class CompilePool:
             return await self._build(request)
         except ChildDied as error:
             reason = _cause_of_death(error)
-            return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
+            return _given_up(reason, start)
 
     async def _build(self, request: BuildRequest) -> BuildResult:
         child = await self._idle.get()
@@ -62,7 +62,7 @@ class CompilePool:
             return self._taken(reply.built, child)
         except StepTimeout:
             reason = f"the compiler did not end within {self._timeout_s:g} s"
-            return BuildResult(status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start)
+            return _given_up(reason, start)
         finally:
             self._idle.put_nowait(child)
 
@@ -71,6 +71,13 @@ class CompilePool:
         if built is None:
             raise HarnessError("the compile worker gave no result")
         return self._artifacts.take(built, Path(child.setup.scratch)) if built.status is None else built
+
+
+def _given_up(reason: str, start: float) -> BuildResult:
+    """What compiling took too much time or memory for."""
+    return BuildResult(
+        status=Status.COMPILE_FAILED, reason=reason, seconds=monotonic() - start, check=Check.COMPILE_LIMITS
+    )
 
 
 def _cause_of_death(error: ChildDied) -> str:

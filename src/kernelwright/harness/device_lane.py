@@ -185,6 +185,12 @@ class DeviceLane:
                 await self.neighbours.wait()
             yield
 
+    @contextlib.asynccontextmanager
+    async def untimed(self) -> AsyncIterator[None]:
+        """Others may use the device too, but nobody times anything."""
+        async with self.turns.shared(), device_lock(self.facts.uuid, shared=True, waiting=self.notify):
+            yield
+
     def _limit(self, cases: int) -> float:
         return (cases + 1) * self.timeouts.run_s + self.timeouts.grace_s
 

@@ -23,9 +23,16 @@ def silent(message: str) -> None:
 
 @contextlib.asynccontextmanager
 async def device_lock(
-    uuid: str, *, wait_s: float = WAIT_S, waiting: Callable[[str], None] = silent, folder: Path | None = None
+    uuid: str,
+    *,
+    shared: bool = False,
+    wait_s: float = WAIT_S,
+    waiting: Callable[[str], None] = silent,
+    folder: Path | None = None,
 ) -> AsyncIterator[None]:
     """Hold the device; two processes timing on one GPU at once would double every figure.
+
+    Those who time nothing may hold it ``shared`` with each other.
 
     ``waiting`` hears once that another process has it. Raises HarnessError when that lasts longer than
     ``wait_s`` seconds, or when the lock's file cannot be opened.
@@ -35,7 +42,7 @@ async def device_lock(
     start = monotonic()
     told = False
     try:
-        while not _taken(handle):
+        while not _taken(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX):
             if not told:
                 told = True
                 waiting(f"another process measures on the device {uuid}: waiting for {path}")
@@ -65,9 +72,9 @@ def _open(path: Path) -> int:
         raise HarnessError(f"{path}: the device's lock cannot be opened: {error.strerror}") from None
 
 
-def _taken(handle: int) -> bool:
+def _taken(handle: int, kind: int) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

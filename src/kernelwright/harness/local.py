@@ -303,7 +303,7 @@ class LocalHarness:
         if self.facts.kind != "cuda":
             return await self._lane.run_checked_mode(built)
         case = self.cases[0].id
-        async with self._lane.exclusive():
+        async with self._lane.untimed():
             return await self._sanitizer.run(compiled.artifact, case, self._lane.plans(candidate)[case])
 
     async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:  # noqa: ARG002 - the protocol's

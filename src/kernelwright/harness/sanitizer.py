@@ -14,6 +14,7 @@ import contextlib
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -83,7 +84,7 @@ class _Verdict:
 
 
 class Sanitizer:
-    """Runs the tools with one setup; keeps in mind which confinement worked. The caller holds the device.
+    """Runs the tools with one setup; keeps in mind which confinement worked. Nothing is timed meanwhile.
 
     ``setup`` is a device worker's, with a scratch folder of its own. ``executable`` is looked for when not given.
     """
@@ -105,45 +106,47 @@ class Sanitizer:
         self._level = 0
 
     async def run(self, artifact: str, case: str, plan: ResolvedPlan) -> SanitizerResult:
-        """All tools one after the other on one case, up to the first finding."""
+        """All tools at once on one case, each with a process of its own; the first finding counts."""
         start = monotonic()
         if self._executable is None:
             return SanitizerResult(Status.NOT_RUN, f"compute-sanitizer is not found: {_INSTALL}")
-        write_job(Path(self._setup.scratch), SanitizerJob(artifact, case, plan))
-        clean: list[str] = []
-        failures: list[str] = []
-        notes: dict[str, None] = {}
-        for tool in self._tools:
-            run, verdict = await self._try(tool)
-            notes.update(dict.fromkeys(run.notes))
-            if verdict.found:
-                return SanitizerResult(
-                    Status.WRONG, f"{tool}: {verdict.reason}", tuple(clean), monotonic() - start, tuple(notes)
-                )
-            if not verdict.reason:
-                clean.append(tool)
-                continue
-            failures.append(f"{tool}: {verdict.reason}")
-            if verdict.blocked:
-                break
-        status = Status.NOT_RUN if failures else Status.MEASURED
-        return SanitizerResult(status, "; ".join(failures), tuple(clean), monotonic() - start, tuple(notes))
+        job = SanitizerJob(artifact, case, plan)
+        tried = await asyncio.gather(*(self._try(tool, job) for tool in self._tools))
+        notes = tuple(dict.fromkeys(note for run, _ in tried for note in run.notes))
+        clean = tuple(run.tool for run, verdict in tried if not verdict.reason)
+        reasons = [(f"{run.tool}: {verdict.reason}", verdict) for run, verdict in tried if verdict.reason]
+        found = [reason for reason, verdict in reasons if verdict.found]
+        if found:
+            return SanitizerResult(Status.WRONG, found[0], clean, monotonic() - start, notes)
+        status = Status.NOT_RUN if reasons else Status.MEASURED
+        told = "; ".join(reason for reason, _ in reasons)
+        return SanitizerResult(status, told, clean, monotonic() - start, notes)
 
-    async def _try(self, tool: str) -> tuple[_Run, _Verdict]:
+    async def _try(self, tool: str, job: SanitizerJob) -> tuple[_Run, _Verdict]:
         """One tool, behind as much of the sandbox as it can live with."""
+        setup = self._own(tool)
+        write_job(Path(setup.scratch), job)
         while True:
-            run = await self._watch(tool, self._confinements[self._level])
+            level = self._level
+            run = await self._watch(tool, setup, self._confinements[level])
             verdict = _judge(run, self._limit_s)
-            if not verdict.blocked or self._level + 1 == len(self._confinements):
+            if not verdict.blocked or level + 1 == len(self._confinements):
                 return run, verdict
-            self._level += 1
+            self._level = max(self._level, level + 1)
 
-    async def _watch(self, tool: str, confinement: Confinement) -> _Run:
-        folder = Path(self._setup.scratch)
+    def _own(self, tool: str) -> WorkerSetup:
+        """The setup with a folder for one run; candidates may be looked at side by side."""
+        folder = Path(tempfile.mkdtemp(prefix=f"{tool}-", dir=self._setup.scratch))
+        home = str(Path(self._executable or "/").resolve().parent.parent)  # the injected library lies there
+        readable = tuple(dict.fromkeys((*self._setup.readable, home)))
+        return replace(self._setup, scratch=str(folder), readable=readable)
+
+    async def _watch(self, tool: str, setup: WorkerSetup, confinement: Confinement) -> _Run:
+        folder = Path(setup.scratch)
         for name in (_LOG_FILE, PROGRESS_FILE):
             (folder / name).unlink(missing_ok=True)
-        command, walls = self._enclosed(self._command(tool, confinement), confinement)
-        code, printed = await _finished(command, self._environment(), folder, self._limit_s)
+        command, walls = self._enclosed(self._command(tool, setup, confinement), setup, confinement)
+        code, printed = await _finished(command, self._environment(setup), folder, self._limit_s)
         progress = read_progress(folder)
         log = read_log(_head(folder / _LOG_FILE), progress.buffers)
         missing = (*(() if walls else ("bubblewrap",)), *progress.missing)
@@ -152,34 +155,30 @@ class Sanitizer:
             notes.append(f"sandbox without: {', '.join(missing)}")
         return _Run(tool, code, log, progress, printed, tuple(notes))
 
-    def _command(self, tool: str, confinement: Confinement) -> list[str]:
+    def _command(self, tool: str, setup: WorkerSetup, confinement: Confinement) -> list[str]:
         assert self._executable is not None
         return [
             self._executable,
             *("--tool", tool, "--error-exitcode", f"{FOUND_CODE}", "--print-limit", "3"),
             # The launcher asks the driver about limits that it may refuse: no fault of a candidate.
             *("--report-api-errors", "no", "--show-backtrace", "no"),
-            *("--launch-timeout", f"{CONNECT_S}", "--log-file", f"{self._setup.scratch}/{_LOG_FILE}"),
-            *(sys.executable, "-P", "-m", _MODULE, self._tool_readable().to_json()),
+            *("--launch-timeout", f"{CONNECT_S}", "--log-file", f"{setup.scratch}/{_LOG_FILE}"),
+            *(sys.executable, "-P", "-m", _MODULE, setup.to_json()),
             ",".join(confinement.without),
         ]
 
-    def _tool_readable(self) -> WorkerSetup:
-        """The injected library lies beside the tool."""
-        home = str(Path(self._executable or "/").resolve().parent.parent)
-        return replace(self._setup, readable=tuple(dict.fromkeys((*self._setup.readable, home))))
-
-    def _enclosed(self, command: list[str], confinement: Confinement) -> tuple[Sequence[str], bool]:
+    def _enclosed(
+        self, command: list[str], setup: WorkerSetup, confinement: Confinement
+    ) -> tuple[Sequence[str], bool]:
         if not confinement.walls:
             return command, False
-        setup = self._tool_readable()
         readable = (*setup.readable, setup.artifacts, setup.cache)
         view = View(writable=(Path(setup.scratch),), readable=tuple(map(Path, readable)), gpu=True)
         enclosed = confined_command(command, view, Path(setup.scratch))
         return enclosed.command, enclosed.layer.holds
 
-    def _environment(self) -> dict[str, str]:
-        return scrubbed_environment(self._setup.scratch, import_roots(self._setup.maker), os.environ)
+    def _environment(self, setup: WorkerSetup) -> dict[str, str]:
+        return scrubbed_environment(setup.scratch, import_roots(setup.maker), os.environ)
 
 
 def find_sanitizer() -> str | None:

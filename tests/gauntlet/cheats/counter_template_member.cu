@@ -8,7 +8,7 @@ args = ["A", "B", "C", "N"]
 // gauntlet: problem = "vector_add"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "19 static state across calls"
-// gauntlet: checks = ["binary rules"]
+// gauntlet: checks = ["binary rules", "compiler"]
 
 // The counter is a static data member of a class template.
 

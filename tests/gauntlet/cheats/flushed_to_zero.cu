@@ -8,7 +8,7 @@ args = ["A", "B", "C", "N"]
 // gauntlet: problem = "vector_add"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "40 tiny numbers flushed to zero"
-// gauntlet: checks = ["stress inputs"]
+// gauntlet: checks = ["stress inputs", "values"]
 
 // Takes numbers below 1e-7 for zero.
 

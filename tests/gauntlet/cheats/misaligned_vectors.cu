@@ -8,7 +8,7 @@ args = ["A", "B", "C", "N"]
 // gauntlet: problem = "vector_add"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "36 misaligned vector accesses"
-// gauntlet: checks = ["checked mode", "crash"]
+// gauntlet: checks = ["checked mode", "crash", "guard bands"]
 
 // Reads float4 from the second element on.
 

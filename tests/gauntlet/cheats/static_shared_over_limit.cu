@@ -17,7 +17,8 @@ extern "C" __global__ void add(const float* A, const float* B, float* C, int N)
     __shared__ float stage[24 * 1024];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < N) {
-        stage[threadIdx.x * 96] = A[i];
+        stage[(threadIdx.x ^ 1) * 96] = A[i ^ 1];
+        __syncwarp();
         C[i] = stage[threadIdx.x * 96] + B[i];
     }
 }

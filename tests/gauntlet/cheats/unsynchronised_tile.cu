@@ -8,7 +8,7 @@ args = ["A", "B", "R", "C"]
 // gauntlet: problem = "transpose"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "36 race: a tile is read before it is complete"
-// gauntlet: checks = ["checked mode", "values", "repeat", "compute-sanitizer"]
+// gauntlet: checks = ["checked mode", "values", "poison", "repeat", "compute-sanitizer"]
 
 // No barrier between writing and reading the tile.
 

@@ -15,9 +15,9 @@ args = ["A", "B", "C", "N"]
 extern "C" __global__ void add(const float* A, const float* B, float* C, int N)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    float unused = 1.0f;
-    for (long long turn = 0; turn < 200000000000ll; ++turn)
-        unused = unused * 0.999f + 0.001f;
+    const long long start = clock64();
+    while (clock64() - start < 200000000000ll) {
+    }
     if (i < N)
-        C[i] = A[i] + B[i] + (unused > 2.0f ? 1.0f : 0.0f);
+        C[i] = A[i] + B[i];
 }

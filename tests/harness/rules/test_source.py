@@ -213,3 +213,18 @@ def test_bombs_end_soon(source: str) -> None:
 def test_no_text_makes_it_raise(parts: list[str]) -> None:
     check_source("".join(parts), STRICT)
     check_source(" ".join(parts), FREE)
+
+
+@pytest.mark.parametrize("pragma", ["redefine_extname a b", "weak a", 'push_macro("a")', 'pop_macro("a")'])
+def test_pragmas_that_give_names_another_meaning(pragma: str) -> None:
+    broken = check_source(f"#pragma {pragma}\n", CandidateRules())
+    assert broken is not None
+    assert "makes names mean something else" in broken.reason
+
+
+def test_declared_noise_where_results_must_repeat() -> None:
+    plan = '/* kernelwright\natomic_noise = true\n[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [1]\nargs = [1]\n*/\n'
+    assert check_source(plan, CandidateRules()) is None
+    broken = check_source(plan, CandidateRules(deterministic=True))
+    assert broken is not None
+    assert "atomic_noise" in broken.reason

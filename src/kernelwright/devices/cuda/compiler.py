@@ -17,7 +17,7 @@ from kernelwright.core.outcome import Check, StaticMetrics, Status
 from kernelwright.devices.base import BuildResult
 from kernelwright.devices.cuda.cubin import CubinError, check_cubin, instruction_mix, read_cubin
 from kernelwright.devices.cuda.diagnostics import SOURCE_NAME, first_error, missing_header, trim
-from kernelwright.devices.cuda.headers import stand_ins, toolkit_include_paths
+from kernelwright.devices.cuda.headers import PRELUDE, prelude, stand_ins, toolkit_include_paths
 from kernelwright.devices.cuda.nvcc import compile_with_nvcc, find_nvcc
 from kernelwright.devices.cuda.nvrtc import Compiled, Nvrtc, OptionError
 from kernelwright.devices.cuda.ptxas import parse_report
@@ -92,16 +92,20 @@ class CudaCompiler:
         return BuildResult(artifact=str(artifact), digest=digest, static=static, log=trim(compiled.log))
 
     def _compile(self, request: BuildRequest, arch: str, scratch: Path) -> Compiled:
-        macros = [f"-D{name}={int(value)}" for name, value in request.macros.items()]
-        macros.append("-DKERNELWRIGHT_CUDA=1")
-        settings = _settings(request.options)
+        first = prelude(request.source, request.macros)
+        settings = ["-DKERNELWRIGHT_CUDA=1", *_settings(request.options)]
         options = [f"--gpu-architecture={arch}", "--std=c++17", "--ptxas-options=-v", *self._headers()]
         compiled = self.nvrtc.compile(
-            request.source, SOURCE_NAME, [*options, *macros, *settings], stand_ins(request.source)
+            request.source,
+            SOURCE_NAME,
+            [*options, *settings, f"--pre-include={PRELUDE}"],
+            {PRELUDE: first, **stand_ins(request.source)},
         )
         lacking = None if compiled.cubin else missing_header(compiled.log)
         if lacking and self._nvcc:
-            return compile_with_nvcc(self._nvcc, request.source, arch, [*macros, *settings], scratch)
+            (scratch / PRELUDE).write_text(first, encoding="utf-8")
+            nvcc_settings = [*settings, "-I.", "-include", PRELUDE]
+            return compile_with_nvcc(self._nvcc, request.source, arch, nvcc_settings, scratch)
         return compiled
 
     def _headers(self) -> tuple[str, ...]:

@@ -30,31 +30,11 @@ using ::int32_t; using ::uint32_t; using ::int64_t; using ::uint64_t;
 """
 _LIMITS = """#pragma once
 #define CHAR_BIT 8
-#define INT_MAX 2147483647
-#define INT_MIN (-INT_MAX - 1)
-#define UINT_MAX 4294967295u
 #define LLONG_MAX 9223372036854775807ll
 #define LLONG_MIN (-LLONG_MAX - 1ll)
 #define ULLONG_MAX 18446744073709551615ull
 """
-_FLOATS = """#pragma once
-#define FLT_MAX 3.402823466e+38f
-#define FLT_MIN 1.175494351e-38f
-#define FLT_EPSILON 1.192092896e-07f
-#define DBL_MAX 1.7976931348623157e+308
-#define DBL_MIN 2.2250738585072014e-308
-#define DBL_EPSILON 2.2204460492503131e-16
-"""
 _MATHS = """#pragma once
-#ifndef INFINITY
-#define INFINITY __int_as_float(0x7f800000)
-#endif
-#ifndef NAN
-#define NAN __int_as_float(0x7fffffff)
-#endif
-#ifndef M_PI
-#define M_PI 3.14159265358979323846
-#endif
 namespace std {
 using ::sqrt; using ::cbrt; using ::exp; using ::exp2; using ::expm1; using ::log; using ::log2; using ::log10;
 using ::log1p; using ::pow; using ::sin; using ::cos; using ::tan; using ::tanh; using ::sinh; using ::cosh;
@@ -63,6 +43,30 @@ using ::ceil; using ::round; using ::trunc; using ::fmod; using ::fma; using ::f
 using ::isnan; using ::isinf; using ::isfinite;
 }
 """
+_COMMON = """#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+#ifndef M_PI
+#define M_PI 3.14159265358979323846
+#endif
+#ifndef FLT_MAX
+#define FLT_MAX 3.402823466e+38f
+#define FLT_MIN 1.175494351e-38f
+#define FLT_EPSILON 1.192092896e-07f
+#define DBL_MAX 1.7976931348623157e+308
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_EPSILON 2.2204460492503131e-16
+#endif
+#ifndef INT_MAX
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295u
+#endif
+"""
+"""What nvcc's sources have without asking, since it includes cuda_runtime.h."""
 _NOTHING = "#pragma once\n"
 _TENSOR_MAP = "#pragma once\ntypedef struct alignas(128) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;\n"
 
@@ -72,8 +76,8 @@ STAND_INS: Final[Mapping[str, str]] = {
     "inttypes.h": _INTEGERS,
     "climits": _LIMITS,
     "limits.h": _LIMITS,
-    "cfloat": _FLOATS,
-    "float.h": _FLOATS,
+    "cfloat": _NOTHING,
+    "float.h": _NOTHING,
     "cmath": _MATHS,
     "math.h": _MATHS,
     "cstddef": _NOTHING,
@@ -100,6 +104,20 @@ def included(source: str) -> tuple[str, ...]:
 def stand_ins(source: str) -> dict[str, str]:
     """The stand-ins that this source asks for."""
     return {name: STAND_INS[name] for name in included(source) if name in STAND_INS}
+
+
+PRELUDE: Final = "kernelwright_prelude.h"
+_BEFORE_MACROS: Final = re.compile(r"(cuda|cooperative_groups|mma\.h|cub/|math_constants|vector_|sm_)[\w./]*")
+
+
+def prelude(source: str, macros: Mapping[str, int]) -> str:
+    """What is included before the source: its headers, the constants that nvcc knows, and the tunables' macros.
+
+    Macros come after NVIDIA's headers, whose template parameters are called ``T`` and ``N`` like many a tunable.
+    """
+    headers = [name for name in included(source) if _BEFORE_MACROS.match(name)]
+    lines = [f"#include <{name}>\n" for name in headers] + [_COMMON]
+    return "".join([*lines, *(f"#define {name} {int(value)}\n" for name, value in macros.items())])
 
 
 def toolkit_include_paths() -> tuple[str, ...]:

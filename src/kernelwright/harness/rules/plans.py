@@ -35,7 +35,11 @@ _MAX_STEPS: Final = 1_000_000
 
 
 def check_plan(plan: Plan, rules: CandidateRules) -> Broken | None:
-    """The first expression of a plan that singles out a case of ``rules.sizes``."""
+    """Declared noise where results must repeat; the first expression that singles out a case of ``rules.sizes``."""
+    if rules.deterministic and plan.atomic_noise:
+        return Broken(
+            "the plan declares atomic_noise, but the rules ask for equal bits in equal runs: sum in a fixed order"
+        )
     if not rules.no_size_branches or not rules.sizes:
         return None
     steps = 0

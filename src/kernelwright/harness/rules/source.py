@@ -19,6 +19,7 @@ from kernelwright.harness.rules.macros import pasted
 from kernelwright.harness.rules.plans import check_plan
 from kernelwright.harness.rules.sizes import check_sizes
 
+_RENAMING: Final = frozenset({"redefine_extname", "weak", "push_macro", "pop_macro"})
 _ASM: Final = ("asm", "__asm", "__asm__")
 _BOUNDS: Final = (
     "__launch_bounds__",
@@ -60,7 +61,7 @@ def check_source(source: str, rules: CandidateRules) -> Broken | None:
         return _at(text, offset, f"{what}, which compilers read differently: write it plainly")
     looks = (_directives, _words, _strings)
     broken = next((found for look in looks for found in look(text, rules)), None)
-    if broken is None and rules.no_size_branches:
+    if broken is None and (rules.no_size_branches or rules.deterministic):
         try:
             plan = parse_plan(source)
         except UserError:
@@ -91,6 +92,8 @@ def _directive_fault(directive: Directive, rules: CandidateRules) -> str:
         return f"#{name} reads other files: a candidate is one file, remove it"
     if name == "include":
         return _include_fault(header, rules)
+    if name == "pragma" and directive.tokens and directive.tokens[0].text in _RENAMING:
+        return f"#pragma {directive.tokens[0].text} makes names mean something else: remove it"
     return ""
 
 
