@@ -110,9 +110,9 @@ async def test_stopping_finishes_cleanly_and_resuming_goes_on_without_repeating(
     recorded = [e.candidate for e in memory.experiments("c1")]
 
     again = make(memory, harness)
-    again.policy.add(Proposal(_baseline(), "baseline", "baseline"))
-    again.policy.add(Proposal(SLOW, "slow", "test"))
-    again.policy.add(Proposal(FAST, "fast", "test"))
+    again.take_in(Proposal(_baseline(), "baseline", "baseline"))
+    again.take_in(Proposal(SLOW, "slow", "test"))
+    again.take_in(Proposal(FAST, "fast", "test"))
     again.recall()
     second = await again.run()
     everything = [e.candidate for e in memory.experiments("c1")]
@@ -159,7 +159,7 @@ async def test_a_milestone_lost_to_a_kill_is_noted_on_resume(memory: Memory) -> 
     assert memory.milestones("c1") == []
     again = make(memory, FakeHarness(TIMES), evaluations=6)
     for arm in campaign.policy.arms.values():
-        again.policy.add(arm.proposal)
+        again.take_in(arm.proposal)
     again.recall()
     assert [m.experiment for m in memory.milestones("c1")] == [again.standing.incumbent.number]  # type: ignore[union-attr]
 

@@ -151,7 +151,7 @@ async def test_stopping_ends_a_duel_without_a_verdict_and_resuming_fights_it(mem
 def resumed(memory: Memory, harness: FakeHarness, before: Campaign) -> Campaign:
     again = make(memory, harness)
     for arm in before.policy.arms.values():
-        again.policy.add(arm.proposal)
+        again.take_in(arm.proposal)
     again.recall()
     return again
 

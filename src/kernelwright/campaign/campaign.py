@@ -7,21 +7,24 @@ decided in :mod:`kernelwright.campaign.succession`.
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kernelwright.campaign.binaries import Binaries
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.events import Listener, Progress
+from kernelwright.campaign.origins import origin
 from kernelwright.campaign.policy import Policy, Work
-from kernelwright.campaign.result import CampaignResult, Confirmation, Leader
+from kernelwright.campaign.result import CampaignResult, Confirmation, Leader, sanitizer_json
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.scheduler import Scheduler, unless
 from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.specialists import put_together
 from kernelwright.campaign.standing import Entry, Standing, median_errors
 from kernelwright.campaign.succession import Succession
+from kernelwright.campaign.writers import make_writing
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import PlanError, UserError
@@ -31,17 +34,15 @@ from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.resolve import resolve
 from kernelwright.core.screen import Screen
 from kernelwright.generation.base import Proposal, Proposer
-from kernelwright.generation.dispatch import DISPATCH, dispatch, divide
+from kernelwright.generation.model import Model
 from kernelwright.harness.protocol import CompileResult, Harness
-from kernelwright.memory.records import Experiment, Milestone, TemplateRecord
+from kernelwright.memory.records import Experiment, Milestone
 from kernelwright.memory.store import Memory
 from kernelwright.optimiser import make_optimiser
 from kernelwright.problems.loader import Problem
 
 DISPATCH_EVERY: Final = 20
 """Experiments between two looks at whether putting specialists together would pay."""
-DISPATCH_GAIN: Final = 0.99
-"""It pays when the expected cost is below this share of the incumbent's."""
 
 
 class BaselineFailed(UserError):  # noqa: N818 - reads as what happened
@@ -60,6 +61,7 @@ class Campaign:
     proposer: Proposer
     listener: Listener
     budget: Budget
+    models: Mapping[str, Model] = field(default_factory=dict)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -87,8 +89,20 @@ class Campaign:
         self._hailed: Entry | None = None
         self._started = 0
         self._in_flight = 0
-        self._asking = asyncio.Lock()
+        self.asking = asyncio.Lock()
         self._news = asyncio.Event()
+        self._cases = self.problem.cases(slow=self.settings.slow_cases)
+        self.writing = make_writing(
+            self.scene,
+            self.settings,
+            self.policy,
+            self.models,
+            objective=self.objective,
+            problem=self.problem,
+            take_in=self.take_in,
+            wake=self.wake,
+            asking=self.asking,
+        )
 
     # -- the three parts ------------------------------------------------------------------------------
 
@@ -108,16 +122,25 @@ class Campaign:
             screen=self._screen,
         )
         deadline = asyncio.get_running_loop().call_later(self.budget.left, self.stop.set)
+        writing = asyncio.create_task(self.writing.run(self.stop))
         interrupted = False
         try:
             await scheduler.run(self.stop)
             interrupted = self.stop.is_set() and self.budget.left > 0
         finally:
             deadline.cancel()
+            await self._end(writing)
         state = "interrupted" if interrupted else "finished"
         confirmation = None if interrupted else await self._finish()
         self.memory.progress(self.id, state, self.budget.used)
         return self._result(state, confirmation)
+
+    async def _end(self, writing: "asyncio.Task[None]") -> None:
+        """Requests in flight are given up with the search; a fault of ours in them is not hidden."""
+        writing.cancel()
+        await asyncio.wait({writing})
+        if not writing.cancelled() and (error := writing.exception()) is not None:
+            raise error
 
     async def _measure_baseline(self) -> None:
         template = parse_template(self.problem.baseline_source, "baseline")
@@ -127,7 +150,7 @@ class Campaign:
         space = template.plan.space(self.harness.facts)
         first = space.configuration(0) if template.plan.tunables else Configuration()
         work = Work(Candidate(template, first), proposal, "the baseline that everything is compared with")
-        self.policy.add(proposal)
+        self.take_in(proposal)
         self.listener.trying(work.candidate, work.why)
         compiled = await self.harness.compile(work.candidate)
         outcome = (
@@ -146,14 +169,17 @@ class Campaign:
 
     async def _take_proposals(self) -> None:
         while (proposal := await self.proposer.propose()) is not None:
-            self._add(proposal)
+            self.take_in(proposal)
 
-    def _add(self, proposal: Proposal) -> None:
+    def take_in(self, proposal: Proposal) -> bool:
         """A template whose constraints leave nothing on this device is left out, and said so."""
         try:
             self.policy.add(proposal)
         except PlanError as error:
             self.listener.note(f"left out: {error}")
+            return False
+        self.writing.add(proposal)
+        return True
 
     async def _finish(self) -> Confirmation | None:
         """The incumbent stands every check and the baseline once more; not a new experiment."""
@@ -168,13 +194,13 @@ class Campaign:
         """Next work; waits while everything askable is in flight, ``None`` when nothing can come any more."""
         while not self.stop.is_set():
             news = self._news
-            async with self._asking:
+            async with self.asking:
                 if not self.budget.allows(self._started):
                     return None
                 work = await self._ask()
                 if work is not None:
                     return work
-            if not self._in_flight:
+            if not self._in_flight and not self.writing.may_bring_more:
                 self.listener.note("every configuration of every template has been tried")
                 return None
             await unless(self.stop, news.wait())
@@ -219,22 +245,35 @@ class Campaign:
         # In one go, so that what the memory has and what is known agree at any instant.
         number = self._record(work, outcome)
         self._learn(number, work.candidate, outcome)
-        async with self._asking:
+        self.writing.learn(number, work.candidate, outcome, self._cost(outcome))
+        async with self.asking:
             self._tell(work.candidate, outcome)
         self._in_flight = max(0, self._in_flight - 1)
-        self._news.set()
-        self._news = asyncio.Event()
+        self.wake()
         self.listener.finished(work.candidate, outcome, self.progress())
         self._hail()
         if self.policy.finished % DISPATCH_EVERY == 0:
-            async with self._asking:
-                self._propose_dispatch()
+            async with self.asking:
+                proposal = put_together(
+                    self.problem, self.standing, self.policy, self.candidates, self._cases
+                )
+                if proposal is not None:
+                    self.take_in(proposal)
+
+    def wake(self) -> None:
+        """Lanes that wait for work look again."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def _cost(self, outcome: Outcome) -> float | None:
+        return self.objective.cost(outcome.times_ms()) if outcome.status is Status.MEASURED else None
 
     def _hail(self) -> None:
         """Note a change of the incumbent, whatever brought it about."""
         leader, before = self.standing.incumbent, self._hailed
         if leader is not None and leader is not before:
             self._hailed = leader
+            self.writing.leads(leader)
             self._lead(leader, before)
 
     def _lead(self, leader: Entry, before: Entry | None) -> None:
@@ -250,57 +289,21 @@ class Campaign:
         )
         self.listener.leads(candidate, progress)
 
-    def _propose_dispatch(self) -> None:
-        """Put the specialists together when that should beat the incumbent."""
-        leader = self.standing.incumbent
-        if leader is None:
-            return
-        cases = self.problem.cases(slow=self.settings.slow_cases)
-        expression, work = self.problem.size_of(cases)
-        times = self.standing.specialists(lambda name: not self._is_dispatch(name))
-        division = divide(work, times)
-        expected = {case: times[name][case] for name, group in division for case in group}
-        ordered = {case.id: expected[case.id] for case in cases}
-        if len(division) < 2 or self.objective.cost(ordered) > DISPATCH_GAIN * self.objective.cost(
-            leader.times
-        ):
-            return
-        proposal = dispatch(self.candidates, work, expression, division)
-        if proposal is not None:
-            self._add(proposal)
-
-    def _is_dispatch(self, candidate: str) -> bool:
-        """Its parts are specialists themselves: a dispatch of dispatches would gain nothing."""
-        arm = self.policy.arms[self.candidates[candidate].template.id]
-        return arm.proposal.direction == DISPATCH
-
     def _record(self, work: Work, outcome: Outcome) -> int:
-        measured = outcome.status is Status.MEASURED
-        times = outcome.times_ms()
-        template, proposal = work.candidate.template, work.proposal
+        measured, times = outcome.status is Status.MEASURED, outcome.times_ms()
         experiment = Experiment(
             campaign=self.id,
             candidate=work.candidate.id,
-            template=template.id,
+            template=work.candidate.template.id,
             configuration=work.candidate.configuration,
             outcome=outcome,
             why=work.why,
             seconds=self.budget.used,
-            cost_ms=self.objective.cost(times) if measured else None,
+            cost_ms=self._cost(outcome),
             score=self.objective.score(times) if measured else None,
             eligible=measured and self.standing.eligible(times, median_errors(outcome)),
         )
-        origin = TemplateRecord(
-            id=template.id,
-            name=template.name,
-            source=template.source,
-            proposer=proposal.proposer,
-            direction=proposal.direction,
-            rationale=proposal.rationale,
-            predicted=proposal.predicted,
-            parents=proposal.parents,
-        )
-        return self.memory.record(experiment, origin)
+        return self.memory.record(experiment, origin(work.proposal))
 
     def recall(self) -> None:
         """Take all that is recorded into the state, in order, as if it had just happened."""
@@ -320,6 +323,7 @@ class Campaign:
         template = self.policy.arms[experiment.template].proposal.template
         candidate = Candidate(template, experiment.configuration)
         self._learn(experiment.number, candidate, experiment.outcome)
+        self.writing.learn(experiment.number, candidate, experiment.outcome, experiment.cost_ms)
         self._tell(candidate, experiment.outcome)
         self._started += 1
 
@@ -327,8 +331,7 @@ class Campaign:
 
     def _tell(self, candidate: Candidate, outcome: Outcome) -> None:
         """Let the policy learn from an experiment."""
-        cost = self.objective.cost(outcome.times_ms()) if outcome.status is Status.MEASURED else None
-        if self.policy.record(candidate, outcome, cost):
+        if self.policy.record(candidate, outcome, self._cost(outcome)):
             self.listener.note(f"{candidate.template.name}: paused after repeated compile failures")
 
     def _learn(self, number: int, candidate: Candidate, outcome: Outcome) -> None:
@@ -347,6 +350,7 @@ class Campaign:
         if self.baseline is None:
             self.scene.protected.add(candidate.id)
             self.baseline = Entry(-self.objective.score(times), number, candidate.id, times)
+            self.writing.began(self.baseline)
 
     def progress(self) -> Progress:
         """Standing right now."""
@@ -383,15 +387,7 @@ class Campaign:
             statuses=dict(sorted(self.counts.items())),
             confirmation=confirmation,
             duels=self.succession.fought,
-            sanitizer=self._sanitizer(leader),
-        )
-
-    def _sanitizer(self, leader: Entry) -> dict[str, Any] | None:
-        result = self.succession.sanitized(leader.candidate)
-        return (
-            None
-            if result is None
-            else {"status": result.status, "reason": result.reason, "tools": list(result.tools)}
+            sanitizer=sanitizer_json(self.succession.sanitized(leader.candidate)),
         )
 
     def _leader(self, entry: Entry) -> Leader:

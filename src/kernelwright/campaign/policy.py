@@ -7,7 +7,8 @@ first gets a short numeric budget; now and then the least tried one has its turn
 points can be wrong, and failures can have been bad luck.
 """
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -26,6 +27,10 @@ LEAST_TRIED_SHARE = 0.02
 SATURATED = 1e-4
 """Expected gain in log time below which a surrogate's word is no better than chance."""
 CLOSENESS = 10
+FOCUS_LOOKS = 2000
+FOCUS_TRIES = 8
+LEAST_FOR_FINDINGS = 12
+LEAST_SHARE = 0.03
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,7 @@ class Policy:
     make_optimiser: OptimiserFactory
     arms: dict[str, Arm] = field(default_factory=dict)
     finished: int = 0
+    _urgent: deque[Work] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         """Its own random numbers, so that a campaign repeats with its seed."""
@@ -85,6 +91,8 @@ class Policy:
 
     def next(self, best_cost: float | None) -> Work | None:
         """The next candidate, or ``None`` when nothing can be asked now."""
+        if self._urgent:
+            return self._urgent.popleft()
         open_arms = [arm for arm in self.arms.values() if not arm.optimiser.exhausted]
         arms = [arm for arm in open_arms if arm.paused_until <= self.finished] or open_arms
         while arms:
@@ -95,6 +103,63 @@ class Policy:
                 return self._work(arm, suggestions[0].configuration, f"{why}; {suggestions[0].reason}")
             arms.remove(arm)
         return None
+
+    def urge(self, template: str) -> Work | None:
+        """The first configuration of a template comes next; ``None`` when it has none that can be listed."""
+        arm = self.arms[template]
+        space = self.make_space(arm.proposal)
+        if not space.enumerable or len(space) == 0:
+            return None
+        arm.asked += 1
+        work = self._work(arm, space.configuration(0), "first configuration of a new structure")
+        self._urgent.append(work)
+        return work
+
+    def focus(self, template: str, values: Mapping[str, Sequence[int]]) -> bool:
+        """Try some configurations with these values next; whether there are any."""
+        arm = self.arms[template]
+        space = self.make_space(arm.proposal)
+        if not space.enumerable or not set(values) <= set(space.names):
+            return False
+        chosen = self._rng.permutation(len(space))[:FOCUS_LOOKS]
+        matching = [
+            configuration
+            for configuration in map(space.configuration, map(int, chosen))
+            if all(int(configuration[name]) in allowed for name, allowed in values.items())
+        ]
+        for configuration in matching[:FOCUS_TRIES]:
+            arm.asked += 1
+            self._urgent.append(self._work(arm, configuration, "a model asked to search there"))
+        return bool(matching)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no optimiser has anything left to ask."""
+        return not self._urgent and all(arm.optimiser.exhausted for arm in self.arms.values())
+
+    def numeric_rate(self, best_cost: float | None) -> float:
+        """Expected gain in log time per second of the device, of the best next configuration."""
+        arms = [arm for arm in self.arms.values() if not arm.optimiser.exhausted]
+        return max(
+            (arm.optimiser.expected_gain(best_cost) * arm.success / arm.seconds_each for arm in arms),
+            default=0.0,
+        )
+
+    def findings(self, template: str) -> list[str]:
+        """What its optimiser knows of a template's tunables, in a few words."""
+        arm = self.arms.get(template)
+        if arm is None or arm.measured < LEAST_FOR_FINDINGS:
+            return []
+        analysis = arm.optimiser.analysis()
+        shares = [
+            f"{' x '.join(entry.tunables)} {entry.share:.0%}"
+            for entry in (*analysis.importance[:4], *analysis.interactions[:2])
+            if entry.share > LEAST_SHARE
+        ]
+        found = [f"of the variance over its numbers, by tunable: {', '.join(shares)}"] if shares else []
+        if arm.optimiser.exhausted:
+            found.append("every configuration of it was tried")
+        return found
 
     def _choose(self, arms: list[Arm], best_cost: float | None) -> tuple[Arm, str]:
         young = [arm for arm in arms if arm.asked < self.settings.young_budget]

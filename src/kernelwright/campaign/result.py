@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from kernelwright.harness.protocol import SanitizerResult
+
 
 @dataclass(frozen=True)
 class Leader:
@@ -95,3 +97,10 @@ def _leader(leader: Leader) -> dict[str, Any]:
         "score": leader.score,
         "cases": {case: {"median_ms": time} for case, time in leader.times.items()},
     }
+
+
+def sanitizer_json(result: SanitizerResult | None) -> dict[str, Any] | None:
+    """What compute-sanitizer said, as data; ``None`` when it was not asked."""
+    if result is None:
+        return None
+    return {"status": result.status, "reason": result.reason, "tools": list(result.tools)}

@@ -20,6 +20,15 @@ class Settings(BaseModel):
     compile_workers: int = Field(default=4, ge=1, le=256)
     seed: int = Field(default=0, ge=0)
     use_catalogue: bool = True
+    models: tuple[str, ...] = ()
+    """Language models that propose structure, as after ``--model``. Keys are never part of it."""
+    proposals: int = Field(default=3, ge=1, le=8)
+    """Proposals that one request asks for."""
+    repairs: int = Field(default=3, ge=0, le=10)
+    max_cost_usd: float | None = Field(default=None, ge=0)
+    max_requests: int | None = Field(default=None, ge=0)
+    model_timeout_s: float = Field(default=600.0, gt=0)
+    stream: bool = False
     strict: bool = False
     """Refuse to start where a layer of the sandbox is missing."""
     young_budget: int = Field(default=8, ge=1)

@@ -7,7 +7,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -16,16 +16,18 @@ from kernelwright import __version__
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Listener
+from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.settings import Settings
 from kernelwright.certificate import certify
-from kernelwright.core.candidate import parse_template
 from kernelwright.core.errors import UserError
 from kernelwright.generation.base import Proposal, Proposer
 from kernelwright.generation.catalogue import Catalogue
+from kernelwright.generation.model import Model
+from kernelwright.generation.models.opening import open_model
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Harness
-from kernelwright.memory.records import CampaignRecord, ProblemRecord, TemplateRecord
+from kernelwright.memory.records import CampaignRecord, ProblemRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem, load_problem
 
@@ -46,7 +48,7 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
     problem = load_problem(settings.problem)
     proposer = _proposer(settings, problem)
     with Memory.open(directory / MEMORY_FILE) as memory:
-        async with _harness(settings) as harness:
+        async with _models(settings) as models, _harness(settings) as harness:
             record = _record(problem, settings, harness)
             memory.start_campaign(record, _problem_record(problem))
             memory.claim(record.id)
@@ -60,6 +62,7 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
                 proposer=proposer,
                 listener=listener,
                 budget=Budget(settings.seconds, settings.evaluations),
+                models=models,
             )
             return await _run(campaign)
 
@@ -83,7 +86,7 @@ async def resume_campaign(
         problem = load_problem(settings.problem)
         _same_problem(problem, record)
         _budget_left(memory, record, settings)
-        async with _harness(settings) as harness:
+        async with _models(settings) as models, _harness(settings) as harness:
             _same_device(harness, record)
             campaign = Campaign(
                 id=record.id,
@@ -96,9 +99,10 @@ async def resume_campaign(
                 budget=Budget(
                     settings.seconds, settings.evaluations, used_before=_seconds_used(memory, record)
                 ),
+                models=models,
             )
             for proposal in _remembered(memory, record.id):
-                campaign.policy.add(proposal)
+                campaign.take_in(proposal)
             campaign.recall()
             return await _run(campaign)
 
@@ -146,6 +150,19 @@ def _note_environment(memory: Memory, campaign: str, harness: LocalHarness, list
         listener.note(
             f"sandbox without: {', '.join(harness.sandbox.missing)} (kernelwright doctor tells why)"
         )
+
+
+@contextlib.asynccontextmanager
+async def _models(settings: Settings) -> AsyncIterator[dict[str, Model]]:
+    """The campaign's models by name, closed at the end. Raises UserError or MissingError before anything runs."""
+    models = {
+        model.name: model for model in (open_model(text, stream=settings.stream) for text in settings.models)
+    }
+    try:
+        yield models
+    finally:
+        for model in models.values():
+            await model.close()
 
 
 def _harness(settings: Settings) -> LocalHarness:
@@ -224,15 +241,4 @@ def _remembered(memory: Memory, campaign: str) -> list[Proposal]:
     """Templates that have experiments, in the order of the first of them."""
     templates = memory.templates(campaign)
     order = dict.fromkeys(experiment.template for experiment in memory.experiments(campaign))
-    return [_proposal(templates[template]) for template in order]
-
-
-def _proposal(record: TemplateRecord) -> Proposal:
-    return Proposal(
-        template=parse_template(record.source, record.name),
-        direction=record.direction,
-        proposer=record.proposer,
-        rationale=record.rationale,
-        predicted=record.predicted,
-        parents=record.parents,
-    )
+    return [proposal_of(templates[template]) for template in order]

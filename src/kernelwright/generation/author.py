@@ -123,6 +123,14 @@ class Author:
         if reply is None:
             done.failed = asked.reason
             return done
+        return await self._follow_all(asked, reply, done)
+
+    async def take_up(self, asked: Asked) -> Round:
+        """Follow an answered request of an earlier sitting again; what was tried then is a twin of itself."""
+        done = Round(model=asked.model, request=asked.request.id)
+        return done if asked.reply is None else await self._follow_all(asked, asked.reply, done)
+
+    async def _follow_all(self, asked: Asked, reply: ModelReply, done: Round) -> Round:
         await asyncio.gather(*(self._follow(found, asked, done) for found in parse_reply(reply.text)))
         return done
 

@@ -132,3 +132,25 @@ class CertificateRecord:
     candidate: str
     document: str
     recorded: float
+
+
+@dataclass(frozen=True)
+class RequestRecord:
+    """A request to a language model and what came of it. ``state`` is ``asked``, ``answered`` or ``failed``.
+
+    ``id`` is unique in the campaign; a request without an answer is made again when the campaign goes on.
+    """
+
+    campaign: str
+    id: str
+    model: str
+    purpose: str
+    state: str
+    instructions: str
+    prompt: str
+    reply: str | None = None
+    reason: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None

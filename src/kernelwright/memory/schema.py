@@ -93,4 +93,21 @@ CREATE TABLE certificates (
 ) STRICT
 """
 
-MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (m001_first, m002_trust)
+
+def m003_requests(db: sqlite3.Connection) -> None:
+    """Requests to language models: prompt, reply, tokens, cost; what became of each."""
+    for statement in _REQUESTS.split(";"):
+        db.execute(statement)
+
+
+# A request is written twice: when it is made, and when its answer is known.
+_REQUESTS: Final = """
+CREATE TABLE requests (
+    campaign TEXT NOT NULL REFERENCES campaigns(id), id TEXT NOT NULL, model TEXT NOT NULL, purpose TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('asked', 'answered', 'failed')), instructions TEXT NOT NULL,
+    prompt TEXT NOT NULL, reply TEXT, reason TEXT NOT NULL, input_tokens INTEGER, output_tokens INTEGER,
+    cost_usd REAL, seconds REAL, recorded REAL NOT NULL, PRIMARY KEY (campaign, id)
+) STRICT, WITHOUT ROWID
+"""
+
+MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (m001_first, m002_trust, m003_requests)

@@ -5,7 +5,7 @@ One transaction per experiment: a process killed at any instant loses at most th
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from kernelwright.memory.records import (
     Experiment,
     Milestone,
     ProblemRecord,
+    RequestRecord,
     TemplateRecord,
 )
 from kernelwright.memory.rows import (
@@ -114,6 +115,17 @@ class Memory:
         row["recorded"] = time.time()
         with self._database.transaction():
             return self._database.insert("certificates", row)
+
+    def request(self, request: RequestRecord) -> None:
+        """Keep a request to a model; its answer replaces what was kept when it was made."""
+        row: dict[str, Value] = {**asdict(request), "recorded": time.time()}
+        columns = ", ".join(row)
+        marks = ", ".join("?" for _ in row)
+        with self._database.transaction():
+            self._database.execute(
+                f"INSERT OR REPLACE INTO requests ({columns}) VALUES ({marks})",  # noqa: S608 - our own columns
+                *row.values(),
+            )
 
     def claim(self, campaign: str) -> None:
         """Keep every other process from running the campaign until this memory is closed or the process ends."""
@@ -224,6 +236,12 @@ class Memory:
         """Certificates of a campaign, oldest first."""
         rows = self._database.rows("SELECT * FROM certificates WHERE campaign = ? ORDER BY number", campaign)
         return [CertificateRecord(**dict(row)) for row in rows]
+
+    def requests(self, campaign: str) -> list[RequestRecord]:
+        """Requests to models in the order in which they were made."""
+        columns = ", ".join(each.name for each in fields(RequestRecord))
+        query = f"SELECT {columns} FROM requests WHERE campaign = ? ORDER BY id"  # noqa: S608 - our own columns
+        return [RequestRecord(**dict(row)) for row in self._database.rows(query, campaign)]
 
     def notes(self, campaign: str) -> dict[str, str]:
         """Facts of the campaign's environment."""

@@ -1,0 +1,112 @@
+"""Puts the writing side of a campaign together: models, author, ledger, prompts, and what is kept of requests."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from kernelwright.campaign.policy import Policy
+from kernelwright.campaign.scene import Scene
+from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.writing import Writing
+from kernelwright.core.objective import Objective
+from kernelwright.generation.author import Author
+from kernelwright.generation.bandit import Bandit
+from kernelwright.generation.base import Proposal
+from kernelwright.generation.ledger import Asked, Ledger
+from kernelwright.generation.model import Model, ModelReply, ModelRequest, Usage
+from kernelwright.generation.prompt import PromptBuilder
+from kernelwright.harness.rules.text import describe
+from kernelwright.memory.records import RequestRecord
+from kernelwright.problems.loader import Problem
+from kernelwright.problems.rules import candidate_rules
+
+
+def make_writing(
+    scene: Scene,
+    settings: Settings,
+    policy: Policy,
+    models: Mapping[str, Model],
+    *,
+    objective: Objective,
+    problem: Problem,
+    take_in: Callable[[Proposal], bool],
+    wake: Callable[[], None],
+    asking: asyncio.Lock,
+) -> Writing:
+    """The writing side; without models it only keeps notes."""
+    cases = problem.cases(slow=settings.slow_cases)
+    prompts = PromptBuilder(
+        problem, scene.harness.facts, objective, cases, rules=describe(candidate_rules(problem))
+    )
+    writing = Writing(
+        scene=scene,
+        settings=settings,
+        policy=policy,
+        objective=objective,
+        prompts=prompts,
+        take_in=take_in,
+        wake=wake,
+        asking=asking,
+    )
+    if models:
+        writing.author = _author(scene, settings, models, writing)
+    return writing
+
+
+def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writing: Writing) -> Author:
+    """The author with what earlier sittings have asked and paid."""
+    ledger = Ledger(
+        keep=lambda asked: scene.memory.request(_record(scene.campaign, asked)),
+        max_cost_usd=settings.max_cost_usd,
+        max_requests=settings.max_requests,
+    )
+    bandit = Bandit(tuple(models))
+    for record in scene.memory.requests(scene.campaign):
+        if record.state == "asked":
+            continue  # killed while it waited: the request is made again under the same number
+        asked = _asked(record)
+        ledger.recall(asked)
+        writing.recall(asked)
+        if asked.model in bandit.records and asked.reply is not None:
+            bandit.spent(asked.model, asked.reply.usage.cost_usd or 0.0, asked.reply.seconds)
+    return Author(
+        models=models,
+        bandit=bandit,
+        ledger=ledger,
+        desk=writing,
+        next_id=lambda: f"{ledger.requests + 1:04d}",
+        repairs=settings.repairs,
+        timeout_s=settings.model_timeout_s,
+    )
+
+
+def _record(campaign: str, asked: Asked) -> RequestRecord:
+    reply = asked.reply
+    return RequestRecord(
+        campaign=campaign,
+        id=asked.request.id,
+        model=asked.model,
+        purpose=asked.purpose,
+        state=asked.state,
+        prompt=asked.request.prompt,
+        instructions=asked.request.instructions,
+        reply=reply.text if reply else None,
+        reason=asked.reason,
+        input_tokens=reply.usage.input_tokens if reply else None,
+        output_tokens=reply.usage.output_tokens if reply else None,
+        cost_usd=reply.usage.cost_usd if reply else None,
+        seconds=reply.seconds if reply else None,
+    )
+
+
+def _asked(record: RequestRecord) -> Asked:
+    usage = Usage(record.input_tokens, record.output_tokens, record.cost_usd)
+    reply = None if record.reply is None else ModelReply(record.reply, usage, record.seconds or 0.0)
+    request = ModelRequest(record.id, record.instructions, record.prompt)
+    return Asked(
+        request,
+        record.model,
+        "repair" if record.purpose == "repair" else "structure",
+        "answered" if reply else "failed",
+        reply,
+        record.reason,
+    )

@@ -1,0 +1,328 @@
+"""The side of a campaign where structure is written: it asks models while experiments are in flight.
+
+The device never waits for a model: requests run beside the scheduler, and a template that comes in gets its first
+configuration tried next and then a short numeric budget like any other. A round is asked for when structure is
+expected to gain more than the numbers that are left, learned from what requests have brought so far.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, log
+from typing import Final
+
+from kernelwright.campaign.policy import Policy
+from kernelwright.campaign.scene import Scene
+from kernelwright.campaign.scheduler import unless
+from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.standing import Entry
+from kernelwright.core.candidate import Candidate, Template
+from kernelwright.core.objective import Objective
+from kernelwright.core.outcome import Check, Outcome, Status
+from kernelwright.generation.author import Author, Broken, Prompt, Round
+from kernelwright.generation.base import Proposal
+from kernelwright.generation.islands import Choice, Islands
+from kernelwright.generation.ledger import Asked
+from kernelwright.generation.notebook import Notebook, TemplateNotes
+from kernelwright.generation.prompt import Ask, PromptBuilder
+from kernelwright.generation.source_text import Fingerprint, fingerprint, without_comments
+
+PRIOR_GAIN: Final = 0.15
+"""Log gain that a request is taken to bring before any has: models pay early."""
+STAGNANT: Final = 40
+"""Experiments without a new incumbent after which exploration is asked for."""
+REST_S: Final = 2.0
+"""Pause after a request that failed, so that a broken model does not spin."""
+FAILURES_TO_STOP: Final = 12
+STOPS: Final = 3
+"""Rounds that said stop, one after the other, after which no model is asked any more."""
+PARENTS: Final = 2
+
+
+@dataclass
+class Writing:
+    """Implements :class:`~kernelwright.generation.author.Desk` on a campaign's state.
+
+    ``take_in`` adds a proposal to the search; ``floors_ms`` and ``digest`` are facts for the prompt.
+    """
+
+    scene: Scene
+    settings: Settings
+    policy: Policy
+    objective: Objective
+    prompts: PromptBuilder
+    take_in: Callable[[Proposal], bool]
+    wake: Callable[[], None]
+    asking: asyncio.Lock
+    """Held while a thread works with the policy."""
+    floors_ms: Mapping[str, float] = field(default_factory=dict)
+    digest: Callable[[], str] = lambda: ""
+    notebook: Notebook = field(default_factory=Notebook)
+    islands: Islands = field(default_factory=Islands)
+    author: Author | None = None
+    rounds: int = 0
+    busy: bool = False
+    stopped: str = ""
+    _baseline: Entry | None = None
+    _choice: Choice | None = None
+    _found: Sequence[str] = ()
+    _unfinished: Asked | None = None
+    _fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
+    _waiting: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
+    _judged: set[str] = field(default_factory=set)
+    _last_lead: int = 0
+    _stops: int = 0
+    _failures: int = 0
+
+    # -- what the campaign tells ----------------------------------------------------------------------
+
+    def add(self, proposal: Proposal) -> None:
+        """A template came into the search, from whomever."""
+        self.notebook.add(proposal)
+        self._fingerprints.setdefault(proposal.template.id, fingerprint(proposal.template))
+
+    def learn(self, number: int, candidate: Candidate, outcome: Outcome, cost_ms: float | None) -> None:
+        """An experiment ended, now or in an earlier sitting."""
+        self.notebook.learn(candidate, outcome, cost_ms, number)
+        waiting = self._waiting.pop(candidate.id, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(outcome)
+        notes = self.notebook.templates[candidate.template.id]
+        if notes.tried >= self.settings.young_budget:
+            self._judge(candidate.template.id, notes)
+
+    def leads(self, leader: Entry) -> None:
+        """There is a new incumbent."""
+        self.notebook.leads(self.scene.candidates[leader.candidate])
+        self._last_lead = self.notebook.experiments
+
+    def began(self, baseline: Entry) -> None:
+        """The baseline is measured: prompts can be written."""
+        self._baseline = baseline
+
+    def recall(self, asked: Asked) -> None:
+        """A request of an earlier sitting; what the last reply proposed may not all have been tried."""
+        if asked.purpose == "structure":
+            self.rounds += 1
+            self._unfinished = asked if asked.reply is not None else None
+
+    # -- the loop -------------------------------------------------------------------------------------
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Rounds of requests until the campaign stops, the money is spent or the models see nothing more."""
+        if self._unfinished is not None and self.author is not None:
+            self.busy = True
+            await unless(stop, self.author.take_up(self._unfinished))
+        while not stop.is_set() and self.author is not None:
+            if reason := self._over():
+                self.stopped = reason
+                self.scene.listener.note(f"no model is asked any more: {reason}")
+                break
+            async with self.asking:
+                wanted = await asyncio.to_thread(self._prepared)
+            if not wanted:
+                await _either(stop, REST_S)
+                continue
+            self.busy = True
+            try:
+                done = await unless(stop, self.author.round(self.settings.proposals))
+            finally:
+                self.busy = False
+                self.wake()
+            if done is not None:
+                await self._after(done, stop)
+        self.busy = False
+        self.wake()
+
+    @property
+    def may_bring_more(self) -> bool:
+        """Whether templates can still come."""
+        return self.author is not None and not self.stopped
+
+    async def _after(self, done: Round, stop: asyncio.Event) -> None:
+        self.rounds += 1
+        if done.failed:
+            self._failures += 1
+            self.scene.listener.note(f"{done.model}: {done.failed}")
+            await _either(stop, REST_S)
+            return
+        self._failures = 0
+        island = self._choice.island if self._choice else 0
+        for template in done.templates:
+            self.islands.settle(template, island)
+        for reason in done.dropped:
+            self.scene.listener.note(f"{done.model}: a proposal was dropped: {reason[:160]}")
+        for focus in done.focus:
+            known = self._find(focus.template)
+            async with self.asking:
+                found = known is not None and self.policy.focus(known, focus.values)
+            if found:
+                self.wake()
+        self._stops = self._stops + 1 if done.stops and not done.templates else 0
+
+    def _over(self) -> str:
+        assert self.author is not None
+        if not self.author.ledger.allows:
+            return "what may be asked or spent is used up"
+        if self._failures >= FAILURES_TO_STOP:
+            return "the models do not answer"
+        if self._stops >= STOPS:
+            return "the models see nothing more to gain"
+        return ""
+
+    def _prepared(self) -> bool:
+        """Whether a round is wanted; then what it works from and what is known of that."""
+        if not self._wanted():
+            return False
+        self._choice = self.islands.choose(self.rounds, self.notebook, stagnant=self.stagnant)
+        self._found = self.policy.findings(self._choice.lead.template) if self._choice else ()
+        return True
+
+    def _wanted(self) -> bool:
+        """Whether structure is the better use of the next minutes."""
+        young = [arm for arm in self.policy.arms.values() if arm.asked < self.settings.young_budget]
+        if len(young) > self.settings.proposals:
+            return False
+        if self.policy.is_exhausted or self.stagnant:
+            return True
+        leader = self.scene.standing.incumbent
+        best = self.objective.cost(leader.times) if leader else None
+        return self._structure_rate() >= self.policy.numeric_rate(best)
+
+    def _structure_rate(self) -> float:
+        """Expected log gain per second of the device that a round's templates will use."""
+        assert self.author is not None
+        records = self.author.bandit.records.values()
+        requests, gain = sum(r.requests for r in records), sum(r.gain for r in records)
+        expected = (gain + PRIOR_GAIN) / (requests + 1)
+        arms = [arm for arm in self.policy.arms.values() if arm.told]
+        seconds = sum(arm.seconds_each for arm in arms) / len(arms) if arms else 1.0
+        return expected / (seconds * self.settings.young_budget * self.settings.proposals)
+
+    @property
+    def stagnant(self) -> bool:
+        """Whether nothing new has led for a while."""
+        return self.notebook.experiments - self._last_lead > STAGNANT
+
+    def _judge(self, template: str, notes: TemplateNotes) -> None:
+        """Once a template had its first numbers, its model is paid what the proposal was worth."""
+        if template in self._judged or self.author is None:
+            return
+        self._judged.add(template)
+        best = notes.best.cost_ms if notes.best else None
+        gain = log(notes.before_ms / best) if best and notes.before_ms < inf else 0.0
+        if notes.proposal.proposer in self.author.bandit.records:
+            self.author.bandit.earned(notes.proposal.proposer, gain)
+
+    # -- the desk -------------------------------------------------------------------------------------
+
+    def structure_prompt(self, wanted: int) -> Prompt:
+        """Facts of this moment around the template that the islands choose."""
+        leader = self.scene.standing.incumbent
+        base = self._baseline
+        assert leader is not None
+        assert base is not None
+        lead = self.scene.candidates[leader.candidate]
+        if self._choice is not None and self._choice.lead.template != lead.template.id:
+            lead = self._candidate(self._choice.lead.template) or lead
+        cost = self.objective.cost(leader.times)
+        mates = self._choice.mates[:PARENTS] if self._choice else ()
+        parents = [
+            (mate, (seen.cost_ms or inf) / cost)
+            for seen in mates
+            if (mate := self._candidate(seen.template)) is not None
+        ]
+        return self.prompts.structure(
+            self.notebook,
+            Ask(
+                wanted=wanted,
+                baseline_ms=base.times,
+                incumbent=lead,
+                incumbent_ms=leader.times,
+                left=self._left(),
+                floors_ms=self.floors_ms,
+                parents=parents,
+                findings=[*self._found, *self._predictions()],
+                digest=self.digest(),
+                emphasis=self._choice.emphasis if self._choice else "",
+                paused=frozenset(self.policy.paused()),
+            ),
+        )
+
+    def repair_prompt(self, broken: Broken) -> Prompt:
+        """The reason, the lines it names, the draft."""
+        return self.prompts.repair(broken)
+
+    def source_of(self, template: str) -> str | None:
+        """The text as prompts show it: an edit's search blocks are taken from there."""
+        known = self._find(template)
+        return None if known is None else without_comments(self.policy.arms[known].proposal.template)
+
+    def twin_of(self, template: Template) -> str | None:
+        """A known template that is the same, or nearly: numbers are the optimiser's to find."""
+        own = fingerprint(template)
+        for known, other in self._fingerprints.items():
+            if own.digest == other.digest or own.is_near(other):
+                return self.policy.arms[known].proposal.template.name
+        return None
+
+    def is_paused(self, direction: str) -> bool:
+        """Whether a direction waits after repeated compile failures."""
+        return direction in self.policy.paused()
+
+    async def trial(self, proposal: Proposal) -> Outcome | None:
+        """The first configuration goes to the head of the queue."""
+        async with self.asking:
+            work = self.policy.urge(proposal.template.id) if self.take_in(proposal) else None
+        if work is None:
+            return Outcome(
+                Status.LAUNCH_FAILED, "no configuration of it is valid on this device", check=Check.PLAN
+            )
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting[work.candidate.id] = future
+        self.wake()
+        return await future
+
+    # -- facts for prompts ----------------------------------------------------------------------------
+
+    def _find(self, template: str) -> str | None:
+        found = [known for known in self.policy.arms if template and known.startswith(template)]
+        return found[0] if len(found) == 1 else None
+
+    def _candidate(self, template: str) -> Candidate | None:
+        """The best candidate of a template."""
+        notes = self.notebook.templates.get(template)
+        if notes is None or notes.best is None:
+            return None
+        for candidate in self.scene.candidates.values():
+            if candidate.template.id == template and str(candidate.configuration) == notes.best.configuration:
+                return candidate
+        return None
+
+    def _left(self) -> str:
+        assert self.author is not None
+        parts = [f"{self.scene.budget.left:.0f} s"]
+        ledger = self.author.ledger
+        if ledger.max_requests is not None:
+            parts.append(f"{ledger.max_requests - ledger.requests} requests")
+        return " and ".join(parts) + " left"
+
+    def _predictions(self) -> list[str]:
+        judged = [
+            notes for notes in self.notebook.templates.values() if notes.proposal.predicted and notes.best
+        ]
+        return [
+            f"{notes.proposal.template.name} predicted: {notes.proposal.predicted[:120]}; measured: "
+            f"{(notes.best.cost_ms or inf) / notes.before_ms:.3g}x the incumbent of then"
+            for notes in judged[-4:]
+            if notes.best and notes.before_ms < inf
+        ]
+
+
+async def _either(stop: asyncio.Event, seconds: float) -> None:
+    """Wait, but not beyond the campaign's end."""
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        pass
