@@ -28,6 +28,7 @@ from kernelwright.cli.options import (
     use_slow_cases,
 )
 from kernelwright.core.objective import ObjectiveName
+from kernelwright.generation.models.opening import CATALOGUE
 
 Sitting = Callable[[Listener], Coroutine[Any, Any, CampaignResult]]
 SecondsOption = Annotated[
@@ -49,14 +50,29 @@ def run(
     no_catalogue: Annotated[
         bool, typer.Option("--no-catalogue", help="Start from the baseline alone.")
     ] = False,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="Who proposes structure, again and again for several: provider:name, provider:name@URL, "
+            "command:LINE, mailbox:DIR, recorded:FILE or catalogue.",
+        ),
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", min=0, help="Most US dollars for models.")
+    ] = None,
+    max_requests: Annotated[int | None, typer.Option(min=0, help="Most requests to models.")] = None,
+    proposals: Annotated[int, typer.Option(min=1, max=8, help="Proposals that one request asks for.")] = 3,
+    stream: Annotated[bool, typer.Option("--stream", help="Read replies as they are written.")] = False,
     strict: StrictOption = False,
     directory: DirOption = DEFAULT_DIR,
     as_json: JsonOption = False,
 ) -> int:
     """Search for the fastest verified kernel of a problem, starting from its naive baseline.
 
-    Without a model configured, structure comes from the problem's catalogue of templates and numbers from
-    Bayesian optimisation.
+    Structure comes from language models (--model) and, unless --no-catalogue is given, from the problem's catalogue
+    of templates; numbers come from Bayesian optimisation.
     """
     name = pick_device(device)
     settings = Settings(
@@ -69,6 +85,11 @@ def run(
         compile_workers=compile_workers,
         seed=seed,
         use_catalogue=not no_catalogue,
+        models=tuple(text for text in model or () if text != CATALOGUE),
+        proposals=proposals,
+        max_cost_usd=max_cost,
+        max_requests=max_requests,
+        stream=stream,
         strict=strict,
     )
     return _watch(
