@@ -8,7 +8,7 @@ args = ["X", "Y", "C"]
 // gauntlet: problem = "softmax"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "32 input range assumption: some input is positive"
-// gauntlet: checks = ["stress inputs"]
+// gauntlet: checks = ["values", "stress inputs"]
 
 // The maximum starts at 0: rows of large negative numbers underflow to 0 / 0.
 
