@@ -18,16 +18,17 @@ def main(arguments: list[str]) -> int:
         attack_all(() if "--no-bombs" in arguments else EVERYWHERE, walls="--no-bubblewrap" not in arguments)
     )
     bad = [row for row in rows if row.bad]
+    tried = sum(row.tried for row in rows)
     missing = {place: report.missing for place, report in reports.items()}
     if "--json" in arguments:
-        done = {"user": os.geteuid(), "attacks": len(rows), "succeeded": len(bad), "missing": missing}
+        done = {"user": os.geteuid(), "attacks": tried, "succeeded": len(bad), "missing": missing}
         lines = [json.dumps({**done, "rows": [asdict(row) for row in rows]})]
     else:
         lines = [f"{'!!' if row.bad else '  '} {row.place:22} {row.attack:45} {row.verdict}" for row in rows]
         lines += [
             f"layers missing in {place}: {', '.join(layers) or 'none'}" for place, layers in missing.items()
         ]
-        lines.append(f"user {os.geteuid()}: {len(rows)} attacks, {len(bad)} succeeded")
+        lines.append(f"user {os.geteuid()}: {tried} attacks, {len(bad)} succeeded")
     sys.stdout.write("\n".join(lines) + "\n")
     return 1 if bad else 0
 

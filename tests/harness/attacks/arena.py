@@ -33,6 +33,7 @@ BOMB_S = 20.0
 SPIN_S = 1.0
 GROWTH_BYTES = 300 << 20
 CONTROL = "(control)"
+OUTCOME = "anything changed outside"
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,11 @@ class Row:
     place: str
     attack: str
     verdict: str
+
+    @property
+    def tried(self) -> bool:
+        """An attack; not a control, nor the look at what changed outside."""
+        return not self.attack.startswith((CONTROL, OUTCOME))
 
     @property
     def bad(self) -> bool:
@@ -192,7 +198,7 @@ async def _attack_from(field_: Arena, place: Place, name: str) -> list[Row]:
         *rows,
         Row(
             place.name,
-            "anything changed outside",
+            OUTCOME,
             f"{SUCCEEDED}: {', '.join(left)}" if left else "blocked: nothing",
         ),
     ]
