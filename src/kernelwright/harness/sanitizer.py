@@ -10,10 +10,7 @@ into it and talks to it, which a full sandbox may forbid: then layers are left o
 """
 
 import asyncio
-import contextlib
 import os
-import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,12 +21,14 @@ from typing import Final
 from kernelwright.core.launch import ResolvedPlan
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import RunResult
-from kernelwright.harness.processes import import_roots, kill_tree, scrubbed_environment
+from kernelwright.harness.processes import import_roots, scrubbed_environment
 from kernelwright.harness.protocol import SanitizerResult
-from kernelwright.harness.sandbox.bubblewrap import View, confined_command
 from kernelwright.harness.sanitizer_job import PROGRESS_FILE, Progress, SanitizerJob, read_progress, write_job
 from kernelwright.harness.sanitizer_log import SanitizerLog, read_log
 from kernelwright.harness.setup import WorkerSetup
+from kernelwright.harness.watched import Confinement, enclosed, find_tool, finished, head, watched_command
+
+__all__ = ["TOOLS", "Confinement", "Sanitizer", "checked_mode_result", "find_sanitizer"]
 
 TOOLS: Final = ("memcheck", "racecheck", "initcheck", "synccheck")
 LIMIT_S: Final = 20.0
@@ -41,16 +40,6 @@ CHECKED_MODE: Final = "checked mode"
 _INSTALL: Final = "install the CUDA toolkit and put its bin folder into PATH"
 _LOG_FILE: Final = "report.log"
 _LOG_BYTES: Final = 1 << 20
-_TAIL_BYTES: Final = 4096
-_MODULE: Final = "kernelwright.harness.worker.sanitized"
-
-
-@dataclass(frozen=True)
-class Confinement:
-    """``walls``: bubblewrap around tool and process, where it is installed; ``without``: layers left out inside."""
-
-    walls: bool = True
-    without: tuple[str, ...] = ()
 
 
 CONFINEMENTS: Final = (
@@ -145,10 +134,10 @@ class Sanitizer:
         folder = Path(setup.scratch)
         for name in (_LOG_FILE, PROGRESS_FILE):
             (folder / name).unlink(missing_ok=True)
-        command, walls = self._enclosed(self._command(tool, setup, confinement), setup, confinement)
-        code, printed = await _finished(command, self._environment(setup), folder, self._limit_s)
+        command, walls = enclosed(self._command(tool, setup, confinement), setup, confinement)
+        code, printed = await finished(command, self._environment(setup), folder, self._limit_s)
         progress = read_progress(folder)
-        log = read_log(_head(folder / _LOG_FILE), progress.buffers)
+        log = read_log(head(folder / _LOG_FILE, _LOG_BYTES), progress.buffers)
         missing = (*(() if walls else ("bubblewrap",)), *progress.missing)
         notes = [f"{tool}: {warning}" for warning in log.warnings]
         if missing:
@@ -163,19 +152,8 @@ class Sanitizer:
             # The launcher asks the driver about limits that it may refuse: no fault of a candidate.
             *("--report-api-errors", "no", "--show-backtrace", "no"),
             *("--launch-timeout", f"{CONNECT_S}", "--log-file", f"{setup.scratch}/{_LOG_FILE}"),
-            *(sys.executable, "-P", "-m", _MODULE, setup.to_json()),
-            ",".join(confinement.without),
+            *watched_command(setup, confinement),
         ]
-
-    def _enclosed(
-        self, command: list[str], setup: WorkerSetup, confinement: Confinement
-    ) -> tuple[Sequence[str], bool]:
-        if not confinement.walls:
-            return command, False
-        readable = (*setup.readable, setup.artifacts, setup.cache)
-        view = View(writable=(Path(setup.scratch),), readable=tuple(map(Path, readable)), gpu=True)
-        enclosed = confined_command(command, view, Path(setup.scratch))
-        return enclosed.command, enclosed.layer.holds
 
     def _environment(self, setup: WorkerSetup) -> dict[str, str]:
         return scrubbed_environment(setup.scratch, import_roots(setup.maker), os.environ)
@@ -183,9 +161,7 @@ class Sanitizer:
 
 def find_sanitizer() -> str | None:
     """Path of compute-sanitizer, from PATH, CUDA_HOME, CUDA_PATH or the toolkit's usual folder."""
-    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
-    folders = [f"{home}/bin" for home in (*homes, "/usr/local/cuda") if home]
-    return shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=":".join(folders))
+    return find_tool("compute-sanitizer")
 
 
 def checked_mode_result(result: RunResult, seconds: float) -> SanitizerResult:
@@ -222,52 +198,3 @@ def _judge_summary(run: _Run, told: str) -> _Verdict:
     if log.errors or run.code == FOUND_CODE:
         return _Verdict(f"{log.errors} errors that its report does not explain", found=True)
     return _Verdict(told if run.code else "")
-
-
-async def _finished(
-    command: Sequence[str], environment: dict[str, str], folder: Path, limit_s: float
-) -> tuple[int | None, str]:
-    """Exit code (``None`` after the limit) and the last line printed; whatever is left of it is killed."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=environment,
-        cwd=folder,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    reading = asyncio.create_task(_tail(process.stdout))
-    code: int | None = None
-    try:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(limit_s):
-                code = await process.wait()
-    finally:
-        if process.returncode is None:
-            kill_tree(process.pid)
-            await process.wait()
-        await asyncio.wait({reading}, timeout=1.0)
-        reading.cancel()
-    kept = reading.result() if reading.done() and not reading.cancelled() else b""
-    lines = [line.strip() for line in kept.decode(errors="replace").splitlines() if line.strip()]
-    return code, (lines[-1] if lines else "")[:300]
-
-
-async def _tail(stream: asyncio.StreamReader) -> bytes:
-    """The end of what is printed, however much it is."""
-    kept = bytearray()
-    while chunk := await stream.read(1 << 16):
-        kept += chunk
-        del kept[:-_TAIL_BYTES]
-    return bytes(kept)
-
-
-def _head(path: Path) -> str:
-    """The beginning of the report; empty when there is none."""
-    try:
-        with path.open("rb") as file:
-            return file.read(_LOG_BYTES).decode(errors="replace")
-    except OSError:
-        return ""

@@ -50,18 +50,18 @@ def lock_down(
     """Confine this process and everything it starts; cannot be undone. Ends with process ``parent``.
 
     ``writable`` are the private folders; ``readable`` what is needed besides the system's own folders; ``gpu``
-    opens NVIDIA's device files. ``without`` leaves out ``landlock`` or ``seccomp`` for a tool that cannot live with
-    them; the report says so.
+    opens NVIDIA's device files. ``without`` leaves out ``landlock``, ``seccomp``, ``user`` or ``capabilities`` for a
+    tool that cannot live with them; the report says so.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     threads = sum(1 for _ in Path("/proc/self/task").iterdir())
     first = _try("ends first", _first_to_end)  # another user does not own its /proc/self
-    user = _try("user", lambda: drop_user(libc, writable, readable))
+    user = _unless(without, "user", lambda: drop_user(libc, writable, readable))
     layers = [
         Layer("single thread", threads == 1, f"{threads} at the time of locking"),
         first,
         user,
-        _try("capabilities", lambda: drop_capabilities(libc)),
+        _unless(without, "capabilities", lambda: drop_capabilities(libc)),
         _try("limits", lambda: _set_limits(limits, processes=user.holds)),
         # After the change of user, which clears it.
         _try("ends with parent", lambda: die_with(libc, parent, gpu=gpu)),
