@@ -55,6 +55,8 @@ class FakeHarness:
     compile_seconds: float = 0.0
     device_seconds: float = 0.0
     facts: DeviceFacts = FACTS
+    places: int = 2
+    exclusive: bool = True
     measured: list[str] = field(default_factory=list)
     compiling: int = 0
     compiled: int = 0
@@ -123,7 +125,9 @@ class FakeHarness:
             return SanitizerResult(Status.WRONG, "memcheck: invalid read", ("memcheck",), 0.01)
         return SanitizerResult(self.sanitizer, "no tool" if self.sanitizer is Status.NOT_RUN else "")
 
-    async def profile(self, candidate: Candidate, case: str) -> ProfileResult:
+    async def profile(
+        self, candidate: Candidate, case: str, *, compiled: CompileResult | None = None, level: int = 1
+    ) -> ProfileResult:
         return ProfileResult("not_available")
 
     async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:

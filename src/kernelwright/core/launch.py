@@ -55,7 +55,10 @@ class ResolvedPlan:
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """What a compile worker gets. ``options`` are compiler settings from the allow-list only."""
+    """What a compile worker gets. ``options`` are compiler settings from the allow-list only.
+
+    ``line_info`` keeps which instruction comes from which line, for a profiler; the code stays the same.
+    """
 
     source: str
     macros: dict[str, int]
@@ -64,6 +67,7 @@ class BuildRequest:
     arch: str
     mode: str = "fast"
     rules: CandidateRules = field(default_factory=CandidateRules)
+    line_info: bool = False
 
 
 COMPILER_OPTIONS: dict[str, type] = {"use_fast_math": bool, "maxrregcount": int}

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import ExpressionError, HarnessError, PlanError
+from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, UserError
 from kernelwright.core.launch import BuildRequest, ResolvedPlan
 from kernelwright.core.outcome import Check, Outcome, StaticMetrics, Status
 from kernelwright.core.resolve import compiler_options, macros
@@ -33,6 +33,7 @@ from kernelwright.harness.device_lane import DeviceLane, Timeouts
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.neighbours import Neighbours
 from kernelwright.harness.processes import import_roots, problem_files, readable_folders
+from kernelwright.harness.profiler import Profiler
 from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult, SubmitResult
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.sanitizer import Sanitizer
@@ -55,8 +56,12 @@ class LocalHarness:
     ``checked`` runs every candidate once in the cpu device's checked mode, at the smallest case, before it is
     timed (by default on the cpu). ``ceilings`` stands in for what the device worker measures. ``notify`` hears
     messages for people. ``maker`` names another class that makes compiler and runner.
+    ``compile_for`` makes a harness that only compiles, for a device that need not be here.
     ``strict`` refuses to start (UserError) where a child would lack a layer of the sandbox.
     """
+
+    places = 2
+    exclusive = True
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class LocalHarness:
         notify: Callable[[str], None] = silent,
         maker: str = DEVICES,
         strict: bool = False,
+        compile_for: DeviceFacts | None = None,
     ) -> None:
         self.problem = load_problem(problem)
         self.device = device
@@ -90,6 +96,7 @@ class LocalHarness:
         self._scratch_root = scratch_root
         self._maker = maker
         self._strict = strict
+        self._compile_for = compile_for
         self._on_device = Turns()
         self._children: list[Child] = []
         self._scratch: Scratch | None = None
@@ -120,13 +127,18 @@ class LocalHarness:
             compilers = [
                 self._child(self._scratch, "compile", f"compile-{n}") for n in range(self._compile_workers)
             ]
-            self._hello, _ = await asyncio.gather(self._worker.start(), compilers[0].start())
+            self._hello, _ = await asyncio.gather(self._greeting(), compilers[0].start())
             self._lane = self._device_lane()
             self._sanitizer = Sanitizer(self._setup(self._scratch, "device", "sanitizer"))
+            self._profiler = Profiler(self._setup(self._scratch, "device", "profiler"), arch=self.facts.arch)
             self._pool = CompilePool(compilers, self._artifacts, self.timeouts.compile_s, self._compiling)
         except BaseException:
             await self.close()
             raise
+
+    async def _greeting(self) -> Hello:
+        """Of the device worker, unless nothing will run here."""
+        return Hello(facts=self._compile_for) if self._compile_for else await self._worker.start()
 
     def _device_lane(self) -> DeviceLane:
         return DeviceLane(
@@ -203,7 +215,7 @@ class LocalHarness:
 
     async def compile(self, candidate: Candidate) -> CompileResult:
         """Static refusals, resolve, compile (and the checked build beside it), static metrics."""
-        if refusal := _refusal(candidate.template.source):
+        if refusal := source_refusal(candidate.template.source):
             return CompileResult(
                 candidate.id, status=Status.RULE_BROKEN, reason=refusal, check=Check.SOURCE_RULES
             )
@@ -293,9 +305,28 @@ class LocalHarness:
 
     # -- the rest -------------------------------------------------------------------------------------
 
-    async def profile(self, candidate: Candidate, case: str) -> ProfileResult:  # noqa: ARG002 - the protocol's
-        """Hardware counters are not read; static metrics and the physical floor are what there is."""
-        return ProfileResult("not_available", f"hardware counters of {self.device} are not read")
+    async def profile(
+        self, candidate: Candidate, case: str, *, compiled: CompileResult | None = None, level: int = 1
+    ) -> ProfileResult:
+        """Nsight Compute on one case; nobody else uses the device meanwhile.
+
+        Raises UserError for a case that the problem does not have.
+        """
+        if case not in self._order:
+            raise UserError(f"case {case!r}: {self.problem.spec.name} has {', '.join(self._order)}")
+        if self.facts.kind != "cuda":
+            return ProfileResult("not_available", f"{self.device} has no hardware counters")
+        compiled = compiled or await self.compile(candidate)
+        if compiled.status is not None:
+            return ProfileResult("failed", compiled.reason)
+        artifact, source = self._kept(Built(candidate, compiled)).compiled.artifact, ""
+        if level > 1:
+            build = await self._pool.build(replace(self._build_request(candidate), line_info=True))
+            if build.status is None:
+                artifact, source = build.artifact, candidate.template.source
+        plan = self._lane.plans(candidate)[case]
+        async with self._lane.exclusive():
+            return await self._profiler.run(artifact, case, plan, source)
 
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
         """compute-sanitizer's tools on the smallest case; on the cpu its checked mode, on two cases and the trials.
@@ -314,7 +345,7 @@ class LocalHarness:
         return SubmitResult("no_board", "no leaderboard is attached")
 
 
-def _refusal(source: str) -> str:
+def source_refusal(source: str) -> str:
     """Why a source is not even compiled; empty when nothing is wrong."""
     size = len(source.encode())
     if size > MAX_SOURCE_BYTES:

@@ -1,7 +1,7 @@
 """The harness as the campaign sees it: four verbs."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kernelwright.core.candidate import Candidate
@@ -9,6 +9,7 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.outcome import Outcome, StaticMetrics, Status
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import DuelResult
+from kernelwright.profiling.metrics import HotLine, KernelProfile
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,19 @@ class CompileResult:
 
 @dataclass(frozen=True)
 class ProfileResult:
-    """Metric name to value; a metric that could not be had is missing, never 0."""
+    """Counters of one case, launch by launch in the plan's order; one that could not be had is missing, never 0.
+
+    ``status`` is ``profiled``, ``not_available`` (no such device or tool), ``not_permitted`` (``reason`` has the
+    mend), ``timed_out`` or ``failed``. ``lines`` are the hottest ones, at level 2; ``raw`` is the tool's report.
+    """
 
     status: str
     reason: str = ""
-    metrics: tuple[tuple[str, float], ...] = ()
+    kernels: tuple[KernelProfile, ...] = ()
+    lines: tuple[HotLine, ...] = ()
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    raw: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,16 @@ class Harness(Protocol):
         """Facts of the device that benchmarks."""
         ...
 
+    @property
+    def places(self) -> int:
+        """How many candidates may be in the device lane at once (seed setting: 2, one runs, one is staged)."""
+        ...
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether the caller has to give the device to one candidate at a time; else the harness queues."""
+        ...
+
     async def compile(self, candidate: Candidate) -> CompileResult:
         """Rules, compile, static metrics. Any number at once; workers are a bounded pool."""
         ...
@@ -116,8 +135,13 @@ class Harness(Protocol):
         """compute-sanitizer's tools on the smallest case, where they can be had."""
         ...
 
-    async def profile(self, candidate: Candidate, case: str) -> ProfileResult:
-        """Hardware counters of one case, where they can be had."""
+    async def profile(
+        self, candidate: Candidate, case: str, *, compiled: CompileResult | None = None, level: int = 1
+    ) -> ProfileResult:
+        """Hardware counters of one case, where they can be had; level 2 adds the hottest lines.
+
+        Nobody is timed meanwhile. Compiles where no result of :meth:`compile` is given.
+        """
         ...
 
     async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:

@@ -94,6 +94,7 @@ class CudaCompiler:
     def _compile(self, request: BuildRequest, arch: str, scratch: Path) -> Compiled:
         first = prelude(request.source, request.macros)
         settings = ["-DKERNELWRIGHT_CUDA=1", *_settings(request.options)]
+        settings += ["-lineinfo"] if request.line_info else []
         options = [f"--gpu-architecture={arch}", "--std=c++17", "--ptxas-options=-v", *self._headers()]
         compiled = self.nvrtc.compile(
             request.source,
