@@ -23,13 +23,14 @@ LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 BIN = Path(sys.executable).parent
 
 # Run here, in a folder with a finished campaign; "check" with the cpu, which every machine has.
-RUN = {"problems", "doctor", "show", "check", "--version", "--help"}
+RUN = {"problem", "problems", "certificate", "doctor", "show", "check", "--version", "--help"}
 # Not run as they stand, since they take their time budget, but parsed; the named tests run them shorter.
 SHORTER_IN = {
     "run": "tests/test_readme.py::folder",
     "resume": "tests/test_readme.py::test_a_campaign_goes_on",
     "export": "tests/cli/test_exchange.py::test_to_kernel_tuner_and_back",
     "import-space": "tests/cli/test_exchange.py::test_a_kernel_tuner_space_becomes_the_beginning_of_a_plan",
+    "gauntlet": "tests/cli/test_gauntlet.py::test_cheats_are_caught_and_the_honest_pass",
     "bench": "tests/optimiser/test_replay.py::test_the_command_plays_in_parallel",
 }
 # What belongs to the system and not to us.
