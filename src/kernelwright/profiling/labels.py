@@ -21,12 +21,14 @@ DRAM_PEAK: Final = 75.0
 """Percent of the data sheet's bandwidth; a plain copy attains 85 to 92."""
 WASTED_SECTOR: Final = 55.0
 MORE_SECTORS: Final = 4.0
+TENSOR_BUSY: Final = 50.0
+"""``mma.sync`` cannot fill Hopper's tensor units: about 60 percent is its best."""
 EXCESS_SHARE: Final = 0.3
 CONFLICTS: Final = 0.1
 SPILLED: Final = 0.05
 STALLED: Final = 0.3
 LANES: Final = 24.0
-ATOMIC_SHARE: Final = 0.2
+ATOMIC_SHARE: Final = 0.1
 TAIL_GAIN: Final = 0.2
 FEW_WARPS: Final = 50.0
 
@@ -78,7 +80,7 @@ def labels(seen: Seen) -> tuple[Label, ...]:
 
 
 def _tensor(seen: Seen) -> Iterator[Label]:
-    if seen.above(names.TENSOR, BUSY):
+    if seen.above(names.TENSOR, TENSOR_BUSY):
         yield Label(Bottleneck.TENSOR, f"tensor pipe {seen.metrics.get(names.TENSOR):.0f} % of its peak")
 
 
