@@ -103,6 +103,8 @@ def _plan(template: Template, numbers: dict[str, str]) -> str:
     names += [launch.kernel for launch in plan.launches]
     for name in names:
         numbers.setdefault(name, f"${len(numbers)}")
+    # Arguments of the problem keep their names, whatever the code calls its parameters.
+    numbers = {name: numbers[name] for name in names}
     return " ; ".join(
         " ".join(numbers.get(t.text, t.text) if t.kind == "word" else t.text for t in lex(part).all_tokens)
         for part in parts

@@ -1,0 +1,189 @@
+"""Structure from models in a whole campaign: trials, repairs, budgets, resuming in every phase."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from kernelwright.campaign.budget import Budget
+from kernelwright.campaign.campaign import Campaign
+from kernelwright.campaign.events import Silent
+from kernelwright.campaign.origins import proposal_of
+from kernelwright.campaign.settings import Settings
+from kernelwright.core.outcome import Status
+from kernelwright.generation.model import ModelError, ModelReply, ModelRequest, Usage
+from kernelwright.memory.records import CampaignRecord, ProblemRecord
+from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import load_problem
+
+from .fakes import FakeHarness, template
+from .test_campaign import Proposals, _baseline
+
+
+def proposal(name: str, *, values: int = 4, direction: str = "tiles") -> str:
+    """A reply with one template that has a name of its own."""
+    code = template(name, values).source.replace(
+        "void k(float* A) {}", f"void k(float* A) {{ A[0] = {name[1:]}; }}"
+    )
+    return (
+        f"<proposal>\nkind: template\nname: {name}\ndirection: {direction}\nrationale: about {name}\n"
+        f"predicted: half the time\n```\n{code}```\n</proposal>\n"
+    )
+
+
+STOP = "<proposal>\nkind: stop\nrationale: enough\n</proposal>"
+
+
+@dataclass
+class Scripted:
+    """A model that says what it was told to; ``None`` never answers."""
+
+    texts: list[str | Exception | None]
+    name: str = "scripted:x"
+    asked: list[ModelRequest] = field(default_factory=list)
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        self.asked.append(request)
+        text = self.texts.pop(0) if self.texts else STOP
+        if text is None:
+            await asyncio.Event().wait()
+        if isinstance(text, Exception):
+            raise text
+        return ModelReply(str(text), Usage(100, 50, 0.1), 2.0)
+
+    async def close(self) -> None:
+        pass
+
+
+class Named(FakeHarness):
+    """Times by the name that the model gave, which the campaign extends by the request's number."""
+
+    def _answer(self, candidate: object) -> float | Status:
+        name, x = str(candidate).split("-")[0].split(" ")[0], candidate.configuration.get("X", 0)  # type: ignore[attr-defined]
+        return self.times.get((name, int(x)), 1.0)
+
+
+TIMES: dict[tuple[str, int], float | Status] = {
+    ("baseline", 0): 2.0,
+    **{("t1", x): 1.8 - 0.01 * x for x in range(1, 5)},
+    **{("t2", x): 1.0 - 0.01 * x for x in range(1, 5)},
+    **{("t3", x): Status.COMPILE_FAILED for x in range(1, 5)},
+    **{("t4", x): 0.5 for x in range(1, 5)},
+}
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "memory.db") as opened:
+        yield opened
+
+
+def make(memory: Memory, model: Scripted, harness: FakeHarness | None = None, **more: object) -> Campaign:
+    problem = load_problem("vector_add")
+    values = {
+        "problem": "vector_add",
+        "device": "cpu",
+        "seconds": 60.0,
+        "young_budget": 2,
+        "proposals": 2,
+        **more,
+    }
+    settings = Settings.model_validate(values)
+    record = CampaignRecord("c1", problem.id, settings.model_dump_json(), "{}", "seed", 0.0)
+    if not memory.campaigns():
+        memory.start_campaign(record, ProblemRecord(problem.id, problem.name, "", "", ""))
+    return Campaign(
+        id="c1", settings=settings, problem=problem, harness=harness or Named(TIMES), memory=memory,
+        proposer=Proposals(), listener=Silent(), budget=Budget(settings.seconds, settings.evaluations),
+        models={model.name: model},
+    )  # fmt: skip
+
+
+def again(memory: Memory, model: Scripted, **more: object) -> Campaign:
+    """As ``resume`` does."""
+    campaign = make(memory, model, **more)
+    known = memory.templates("c1")
+    for experiment in memory.experiments("c1"):
+        record = known[experiment.template]
+        campaign.take_in(proposal_of(record))
+    campaign.recall()
+    return campaign
+
+
+async def test_structure_and_numbers_go_on_together(memory: Memory) -> None:
+    model = Scripted([proposal("t1") + proposal("t2"), proposal("t4", values=2)])
+    result = await make(memory, model).run()
+    assert result.incumbent.description.startswith("t4-0002")
+    assert result.experiments == 1 + 4 + 4 + 2
+    templates = {record.name: record for record in memory.templates("c1").values()}
+    assert templates["t4-0002"].proposer == "scripted:x"
+    assert templates["t4-0002"].rationale == "about t4"
+    states = [(request.purpose, request.state, request.cost_usd) for request in memory.requests("c1")]
+    assert states[:2] == [("structure", "answered", 0.1)] * 2
+    assert "t2-0001 predicted: half the time; measured: 0." in model.asked[-1].prompt
+
+
+async def test_a_failed_trial_is_repaired_and_then_dropped(memory: Memory) -> None:
+    model = Scripted([proposal("t3"), proposal("t3") + "again", proposal("t1")])
+    result = await make(memory, model, repairs=2, max_requests=3).run()
+    purposes = [request.purpose for request in memory.requests("c1")]
+    assert purposes[0] == "structure"
+    assert "line 3: no" in model.asked[1].prompt
+    assert result.statuses[Status.COMPILE_FAILED] >= 1
+    assert len(model.asked) == 3
+
+
+async def test_the_caps_on_requests_and_money_hold(memory: Memory) -> None:
+    model = Scripted([proposal(f"t{i}") for i in range(10, 40)])
+    await make(memory, model, max_cost_usd=0.35).run()
+    assert sum(request.cost_usd or 0 for request in memory.requests("c1")) <= 0.35
+    assert len(model.asked) == 3
+
+
+async def test_a_model_that_never_answers_does_not_keep_the_search_from_ending(memory: Memory) -> None:
+    result = await make(memory, Scripted([None]), seconds=1.0).run()
+    assert result.state == "finished"
+    assert result.experiments == 1
+    assert [request.state for request in memory.requests("c1")] == ["asked"]
+
+
+async def test_a_model_that_fails_is_left_in_the_end(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelwright.campaign.writing.REST_S", 0.0)
+    model = Scripted([ModelError("down")] * 50)
+    result = await make(memory, model).run()
+    assert result.state == "finished"
+    assert len(model.asked) == 12
+
+
+async def test_killed_while_it_waits_it_asks_the_same_again(memory: Memory) -> None:
+    first = Scripted([None])
+    await make(memory, first, seconds=0.5).run()
+    second = Scripted([proposal("t2")])
+    result = await again(memory, second, max_requests=1).run()
+    assert second.asked[0].id == first.asked[0].id == "0001"
+    assert result.incumbent.description.startswith("t2-0001")
+    assert len(memory.requests("c1")) == 1
+
+
+async def test_killed_behind_a_reply_its_proposals_are_not_lost(memory: Memory) -> None:
+    """Only the baseline and one of two templates were tried when the campaign died."""
+    model = Scripted([proposal("t1", values=1) + proposal("t2")])
+    await make(memory, model, evaluations=2, max_requests=1).run()
+    assert len(list(memory.experiments("c1"))) == 2
+    silent = Scripted([])
+    result = await again(memory, silent, max_requests=1).run()
+    assert not silent.asked
+    assert result.incumbent.description.startswith("t2-0001")
+    assert result.experiments == 1 + 1 + 4
+
+
+async def test_the_same_again_is_no_second_template(memory: Memory) -> None:
+    model = Scripted([proposal("t1"), proposal("t1").replace("float* A", "float* B").replace("A[0]", "B[0]")])
+    await make(memory, model, max_requests=2).run()
+    assert [record.name for record in memory.templates("c1").values()] == ["baseline", "t1-0001"]
+
+
+def test_the_baseline_of_the_tests_is_the_problems() -> None:
+    assert _baseline().name == "baseline"
