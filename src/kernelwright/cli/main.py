@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kernelwright import __version__
-from kernelwright.cli import bench, certificate, check, doctor, exchange, gauntlet, problems, run, show
+from kernelwright.cli import bench, certificate, check, doctor, exchange, gauntlet, problems, report, run, show
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("show")(show.show)
+app.command("report")(report.report)
 app.command("check")(check.check)
 app.command("certificate")(certificate.certificate)
 app.command("gauntlet")(gauntlet.gauntlet)

@@ -1,0 +1,54 @@
+"""``report``: a campaign to look at, in one file."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption
+from kernelwright.core.errors import UserError
+from kernelwright.memory.store import Memory
+from kernelwright.report import Report, as_html, as_json, as_markdown, build_report
+
+
+class Format(StrEnum):
+    """What a report is written as."""
+
+    HTML = "html"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+_SUFFIXES = {".html": Format.HTML, ".htm": Format.HTML, ".md": Format.MARKDOWN, ".json": Format.JSON}
+
+
+def report(
+    campaign: CampaignArgument = "last",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write to this file; its suffix says the format.")
+    ] = None,
+    format_: Annotated[
+        Format | None, typer.Option("--format", help="By default html, or what the file's suffix says.")
+    ] = None,
+    directory: DirOption = DEFAULT_DIR,
+) -> None:
+    """Write the report of a campaign: one self-contained HTML file, Markdown, or JSON. Also while it runs."""
+    chosen = format_ or (_SUFFIXES.get(output.suffix.lower()) if output else None) or Format.HTML
+    with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
+        found = build_report(memory, memory.campaign(campaign))
+    text = _written(found, chosen)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"-o {output}: cannot be written: {error.strerror}") from None
+    typer.echo(f"{output}: report of {found.headline.campaign}: {found.headline.verdict}")
+
+
+def _written(report: Report, chosen: Format) -> str:
+    if chosen is Format.JSON:
+        return as_json(report)
+    return as_html(report) if chosen is Format.HTML else as_markdown(report)

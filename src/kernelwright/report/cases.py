@@ -1,0 +1,90 @@
+"""Per-case times against the baseline, a strong reference and the roofline."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kernelwright.core.errors import KernelwrightError
+from kernelwright.harness.wire import Ceilings
+from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import Problem
+from kernelwright.problems.spec import ProblemSpec
+from kernelwright.report.models import CaseRow, Cases, Roofline
+from kernelwright.report.records import Records
+
+Work = dict[str, tuple[int, int]]
+"""Bytes and floating point operations by case."""
+
+
+def cases(memory: Memory, records: Records) -> Cases:
+    """Of the incumbent; empty while nobody leads."""
+    ceilings = _ceilings(records)
+    strongest = records.note("strongest")
+    roofline = Roofline(ceilings.bytes_per_s, ceilings.flops_per_s, _why_no_roofline(records, ceilings))
+    if records.incumbent is None or records.baseline is None:
+        return Cases((), roofline, _reference(strongest))
+    work, base = _work(memory, records), records.baseline.outcome.times_ms()
+    rows = [
+        _row(case, (base[case], time), work.get(case, (0, 0)), ceilings, strongest)
+        for case, time in records.incumbent.outcome.times_ms().items()
+        if base.get(case)
+    ]
+    return Cases(tuple(rows), roofline, _reference(strongest))
+
+
+def floors_ms(memory: Memory, records: Records) -> dict[str, float]:
+    """Physical floor by case, where the ceilings of the device are known."""
+    ceilings = _ceilings(records)
+    floors = {case: ceilings.floor_ms(*work) for case, work in _work(memory, records).items()}
+    return {case: floor for case, floor in floors.items() if floor}
+
+
+def _row(
+    case: str, times: tuple[float, float], work: tuple[int, int], ceilings: Ceilings, strongest: Any
+) -> CaseRow:
+    (base, time), (moved, flops) = times, work
+    known = strongest.get("cases", {})
+    return CaseRow(
+        case=case,
+        baseline_ms=base,
+        incumbent_ms=time,
+        ratio=time / base,
+        floor_ms=ceilings.floor_ms(moved, flops) or None,
+        reference_ms=known.get(case) if isinstance(known, dict) else None,
+        intensity=flops / moved if moved and flops else None,
+        flops=flops,
+        bytes=moved,
+    )
+
+
+def _reference(strongest: Any) -> str:
+    if "name" not in strongest or "ratio" not in strongest:
+        return ""
+    return f"{strongest['name']}: the incumbent takes {strongest['ratio']:.3f} of its time"
+
+
+def _ceilings(records: Records) -> Ceilings:
+    note = records.note("ceilings")
+    return Ceilings(float(note.get("bytes_per_s") or 0), float(note.get("flops_per_s") or 0))
+
+
+def _why_no_roofline(records: Records, ceilings: Ceilings) -> str:
+    if ceilings.bytes_per_s and ceilings.flops_per_s:
+        return ""
+    if records.device.get("kind") == "cpu":
+        return "The cpu device has no ceilings: its times say nothing about a GPU."
+    return "The ceilings of the device were not measured."
+
+
+def _work(memory: Memory, records: Records) -> Work:
+    """Empty when the recorded problem cannot be read by this version."""
+    record = memory.problem(records.campaign.problem_id)
+    try:
+        problem = Problem(
+            ProblemSpec.model_validate_json(record.spec), Path(record.name), record.reference, record.baseline
+        )
+        slow = bool(records.settings.get("slow_cases"))
+        return {case.id: problem.work(case) for case in problem.cases(slow=slow)}
+    except (KernelwrightError, ValidationError):
+        return {}
