@@ -1,4 +1,4 @@
-"""Kernels with planted bottlenecks on a real GPU: is the label right, and does it go with its cause?
+"""Kernels with planted bottlenecks on a real GPU: whether the label is right, and goes with its cause.
 
 ``python bench/bench_bottlenecks.py [--device cuda:0] [--raw FOLDER] [--only NAME,...] [--level2] [--from FOLDER]``
 
@@ -59,6 +59,7 @@ class Row:
 
     @property
     def right(self) -> bool:
+        """The label is the one expected, and the cured twin has another."""
         return self.planted == EXPECTED[self.name] and self.cured not in {"", self.planted}
 
 
