@@ -35,7 +35,7 @@ CONFINEMENTS: Final = (
     Confinement(without=("seccomp",)),
     Confinement(walls=False, without=("seccomp",)),
     Confinement(walls=False, without=("seccomp", "landlock")),
-    Confinement(walls=False, without=("seccomp", "landlock", "user", "capabilities")),
+    Confinement(walls=False, without=("seccomp", "landlock", "user", "capabilities", "ends with parent")),
 )
 """Tried in order until counters come; once one has worked, none behind it is tried."""
 FORBIDDEN: Final = (
@@ -149,7 +149,15 @@ class Profiler:
         for view in _VIEWS:
             text = await self._ask(
                 setup,
-                *("--import", f"{folder}/{_KEPT}.ncu-rep", "--page", "source", "--csv", "--print-source", view),
+                *(
+                    "--import",
+                    f"{folder}/{_KEPT}.ncu-rep",
+                    "--page",
+                    "source",
+                    "--csv",
+                    "--print-source",
+                    view,
+                ),
                 *("--source-folders", f"{folder}"),
             )
             if lines := read_source(text, source):

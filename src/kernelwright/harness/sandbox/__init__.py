@@ -50,8 +50,8 @@ def lock_down(
     """Confine this process and everything it starts; cannot be undone. Ends with process ``parent``.
 
     ``writable`` are the private folders; ``readable`` what is needed besides the system's own folders; ``gpu``
-    opens NVIDIA's device files. ``without`` leaves out ``landlock``, ``seccomp``, ``user`` or ``capabilities`` for a
-    tool that cannot live with them; the report says so.
+    opens NVIDIA's device files. ``without`` leaves out ``landlock``, ``seccomp``, ``user``, ``capabilities`` or ``ends
+    with parent`` for a tool that cannot live with them; the report says so.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     threads = sum(1 for _ in Path("/proc/self/task").iterdir())
@@ -64,7 +64,7 @@ def lock_down(
         _unless(without, "capabilities", lambda: drop_capabilities(libc)),
         _try("limits", lambda: _set_limits(limits, processes=user.holds)),
         # After the change of user, which clears it.
-        _try("ends with parent", lambda: die_with(libc, parent, gpu=gpu)),
+        _unless(without, "ends with parent", lambda: die_with(libc, parent, gpu=gpu)),
         _unless(without, "landlock", lambda: restrict_files(libc, writable, readable, gpu=gpu)),
         _signals(libc, user),
         _unless(without, "seccomp", lambda: filter_calls(libc, gpu=gpu)),
