@@ -1,7 +1,8 @@
 """Two lanes: compiling runs ahead in parallel, the device is used by one candidate at a time.
 
 Seed setting: at most two candidates in the device lane (one runs, one is staged). A lane that has compiled
-waits for its place there, so nothing is chosen long before the device can use it.
+waits for its place there, so nothing is chosen long before the device can use it. A harness that queues by itself
+(a detached device) has more places and gets them all at once.
 """
 
 import asyncio
@@ -14,7 +15,6 @@ from kernelwright.core.outcome import Outcome
 from kernelwright.core.screen import Screen
 from kernelwright.harness.protocol import CompileResult, Harness
 
-DEVICE_LANE = 2
 T = TypeVar("T")
 
 
@@ -37,7 +37,7 @@ class Scheduler:
     known: Callable[[Work, CompileResult], Outcome | None]
     started: Callable[[Work], None]
     done: Callable[[Work, Outcome], Awaitable[None]]
-    between: Callable[[], Awaitable[None]] = _nothing
+    between: Callable[[], Coroutine[Any, Any, None]] = _nothing
     screen: Callable[[], Screen | None] = lambda: None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -45,11 +45,11 @@ class Scheduler:
 
         A HarnessError in one lane ends all lanes.
         """
-        places = asyncio.Semaphore(DEVICE_LANE)
+        places = asyncio.Semaphore(self.harness.places)
         device = asyncio.Lock()
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self.compile_workers + DEVICE_LANE):
+                for _ in range(self.compile_workers + self.harness.places):
                     group.create_task(self._lane(places, device, stop))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
@@ -69,10 +69,17 @@ class Scheduler:
                 outcome = self.known(work, compiled) or await self._measure(work, compiled, device, stop)
             if outcome is not None:
                 await self.done(work, outcome)
+            if not self.harness.exclusive and not device.locked():
+                async with device:
+                    await unless(stop, self.between())
 
     async def _measure(
         self, work: Work, compiled: CompileResult, device: asyncio.Lock, stop: asyncio.Event
     ) -> Outcome | None:
+        if not self.harness.exclusive:
+            # Nothing is lost when the budget ends first: the request stays where it was queued.
+            self.started(work)
+            return await unless(stop, self.harness.benchmark(work.candidate, compiled, self.screen()))
         async with device:
             if not stop.is_set():
                 await self.between()

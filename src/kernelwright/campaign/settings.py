@@ -17,6 +17,8 @@ class Settings(BaseModel):
     slow_cases: bool = False
     seconds: float = Field(default=120.0, gt=0, le=24 * 3600)
     evaluations: int | None = Field(default=None, ge=1)
+    in_flight: int = Field(default=64, ge=1, le=4096)
+    """Candidates that a detached device is given at once."""
     compile_workers: int = Field(default=4, ge=1, le=256)
     seed: int = Field(default=0, ge=0)
     use_catalogue: bool = True

@@ -25,6 +25,7 @@ from kernelwright.generation.base import Proposal, Proposer
 from kernelwright.generation.catalogue import Catalogue
 from kernelwright.generation.model import Model
 from kernelwright.generation.models.opening import open_model
+from kernelwright.harness.detached.harness import DetachedHarness
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Harness
 from kernelwright.memory.records import CampaignRecord, ProblemRecord
@@ -48,7 +49,7 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
     problem = load_problem(settings.problem)
     proposer = _proposer(settings, problem)
     with Memory.open(directory / MEMORY_FILE) as memory:
-        async with _models(settings) as models, _harness(settings) as harness:
+        async with _models(settings) as models, _harness(settings, listener) as harness:
             record = _record(problem, settings, harness)
             memory.start_campaign(record, _problem_record(problem))
             memory.claim(record.id)
@@ -86,7 +87,7 @@ async def resume_campaign(
         problem = load_problem(settings.problem)
         _same_problem(problem, record)
         _budget_left(memory, record, settings)
-        async with _models(settings) as models, _harness(settings) as harness:
+        async with _models(settings) as models, _harness(settings, listener) as harness:
             _same_device(harness, record)
             campaign = Campaign(
                 id=record.id,
@@ -140,7 +141,9 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def _note_environment(memory: Memory, campaign: str, harness: LocalHarness, listener: Listener) -> None:
+def _note_environment(
+    memory: Memory, campaign: str, harness: LocalHarness | DetachedHarness, listener: Listener
+) -> None:
     """Keep what the measurements depend on; say which walls around candidates are missing."""
     memory.note(campaign, "sandbox", json.dumps(asdict(harness.sandbox)))
     memory.note(campaign, "ceilings", json.dumps(asdict(harness.ceilings)))
@@ -165,7 +168,19 @@ async def _models(settings: Settings) -> AsyncIterator[dict[str, Model]]:
             await model.close()
 
 
-def _harness(settings: Settings) -> LocalHarness:
+def _harness(settings: Settings, listener: Listener) -> LocalHarness | DetachedHarness:
+    kind, _, folder = settings.device.partition(":")
+    if kind == "detached":
+        return DetachedHarness(
+            settings.problem,
+            Path(folder),
+            seed=settings.seed,
+            compile_workers=settings.compile_workers,
+            slow_cases=settings.slow_cases,
+            strict=settings.strict,
+            batch_size=settings.in_flight,
+            notify=listener.note,
+        )
     return LocalHarness(
         settings.problem,
         settings.device,

@@ -11,7 +11,20 @@ from typing import Annotated
 import typer
 
 from kernelwright import __version__
-from kernelwright.cli import bench, certificate, check, doctor, exchange, gauntlet, problems, report, run, show
+from kernelwright.cli import (
+    bench,
+    certificate,
+    check,
+    detached,
+    doctor,
+    exchange,
+    gauntlet,
+    problems,
+    profile,
+    report,
+    run,
+    show,
+)
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 
 app = typer.Typer(
@@ -27,9 +40,13 @@ app.command("resume")(run.resume)
 app.command("show")(show.show)
 app.command("report")(report.report)
 app.command("check")(check.check)
+app.command("profile")(profile.profile)
 app.command("certificate")(certificate.certificate)
 app.command("gauntlet")(gauntlet.gauntlet)
 app.command("doctor")(doctor.doctor)
+app.command("export-batch")(detached.export_batch)
+app.command("evaluate-batch")(detached.evaluate_batch)
+app.command("import-batch")(detached.import_batch)
 app.command("export")(exchange.export)
 app.command("import-space")(exchange.import_space)
 app.command("import-results")(exchange.import_results)

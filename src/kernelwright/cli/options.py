@@ -8,6 +8,7 @@ import typer
 from kernelwright.core.errors import UserError
 
 MEMORY_FILE = "memory.db"
+DETACHED = "detached"
 
 ProblemArgument = Annotated[str, typer.Argument(help="A bundled problem's name, or the folder of your own.")]
 DeviceOption = Annotated[str, typer.Option("--device", "-d", help="auto, cuda:N or cpu.")]
@@ -41,6 +42,8 @@ def pick_device(name: str) -> str:
 
         return "cuda:0" if probe().usable else "cpu"
     kind, _, number = name.partition(":")
+    if kind == DETACHED and number:
+        return f"{DETACHED}:{Path(number).expanduser().resolve()}"
     if kind != "cuda" or not number.isdecimal():
         raise UserError(f"--device {name!r} is no device: use auto, cpu or cuda:N")
     return name

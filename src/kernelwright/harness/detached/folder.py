@@ -1,0 +1,252 @@
+"""The folder between a campaign and the other machine.
+
+::
+
+    batches/0001.batch.json      requests, as a bundle of one batch
+    results/0001.results.jsonl   what came back, verified
+    device.json                  header of the first results: the machine that evaluates
+
+Every file appears whole or not at all and never changes, so that a kill at any instant loses nothing.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kernelwright.core.errors import UserError
+from kernelwright.harness.detached.records import (
+    MAX_BATCH_BYTES,
+    MAX_LINE_BYTES,
+    Batch,
+    Bundle,
+    Header,
+    Item,
+    Result,
+    hash_of,
+    line_of,
+    read_bundle,
+    read_line,
+)
+
+DEVICE: Final = "device.json"
+BATCH: Final = ".batch.json"
+RESULTS: Final = ".results.jsonl"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did: new results, ones that were there already, remarks for people."""
+
+    new: int = 0
+    known: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class Folder:
+    """DIR of ``detached:DIR``. Raises UserError when it cannot be used."""
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        self.path = path
+        self.batches, self.results = path / "batches", path / "results"
+        if not create and not self.batches.is_dir():
+            raise UserError(f"{path}: is no folder of a detached device: it has no batches")
+        try:
+            self.batches.mkdir(parents=True, exist_ok=True)
+            self.results.mkdir(exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be used as a folder of batches: {error.strerror}") from None
+
+    # -- requests -------------------------------------------------------------------------------------
+
+    def add(self, batch: Batch) -> Path:
+        """Write a batch under the next number."""
+        return _numbered(self.batches, BATCH, Bundle(batches=(batch,)).to_json())
+
+    def asked(self) -> Iterator[Batch]:
+        """Every batch, oldest first."""
+        for path in sorted(self.batches.glob(f"*{BATCH}")):
+            yield from read_bundle(read_bounded(path, MAX_BATCH_BYTES), str(path)).batches
+
+    def pending(self) -> tuple[Batch, ...]:
+        """What has no result yet, one batch for equal terms."""
+        answered = {result.item for result in self.answers()}
+        merged: dict[str, Batch] = {}
+        for batch in self.asked():
+            open_ones = batch.only(set(batch.items) - answered)
+            if not open_ones.items:
+                continue
+            key = batch.terms.id
+            before = merged.get(key)
+            merged[key] = open_ones if before is None else joined(before, open_ones)
+        return tuple(merged.values())
+
+    # -- results --------------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> Header | None:
+        """The machine that evaluates; ``None`` before its first results."""
+        path = self.path / DEVICE
+        if not path.exists():
+            return None
+        header = read_line(read_bounded(path, MAX_LINE_BYTES), str(path))
+        if not isinstance(header, Header):
+            raise UserError(f"{path}: does not describe a device")
+        return header
+
+    def answers(self, seen: set[str] | None = None) -> Iterator[Result]:
+        """Results, oldest first; with ``seen`` only those of files not in it, which are added to it."""
+        for path in sorted(self.results.glob(f"[0-9]*{RESULTS}")):
+            if seen is not None and path.name in seen:
+                continue
+            for record in read_results(path).records:
+                if isinstance(record, Result):
+                    yield record
+            if seen is not None:
+                seen.add(path.name)
+
+    def take(self, results: "Results", items: dict[str, tuple[Item, Batch]]) -> Imported:
+        """Place results of this folder's ``items``. Raises UserError, and then places nothing."""
+        known = {result.item for result in self.answers()}
+        headers = {hash_of(record): record for record in results.records if isinstance(record, Header)}
+        mine = {
+            record.item: record
+            for record in results.records
+            if isinstance(record, Result) and record.item in items
+        }
+        for result in mine.values():
+            item, batch = items[result.item]
+            if fault := result.fault(item, batch.terms.cases):
+                raise UserError(f"{results.path}: the result of the item {result.item} {fault}")
+        new = [result for result in mine.values() if result.item not in known]
+        used = {result.header: headers[result.header] for result in new}
+        notes = self._same_device(list(used.values()), results.path)
+        if new:
+            lines = [line_of(header) for header in used.values()] + [line_of(result) for result in new]
+            _numbered(self.results, RESULTS, b"".join(lines))
+            if self.device is None:
+                place(self.path / DEVICE, line_of(next(iter(used.values()))))
+        return Imported(len(new), len(mine) - len(new), notes)
+
+    def _same_device(self, headers: list[Header], path: Path) -> tuple[str, ...]:
+        """Timings of different devices are never compared."""
+        notes: dict[str, None] = {}
+        before = self.device or (headers[0] if headers else None)
+        for header in headers:
+            assert before is not None
+            was, now = before.device, header.device
+            if (was.kind, was.model, was.arch) != (now.kind, now.model, now.arch):
+                raise UserError(
+                    f"{path}: was measured on {now.model}, what is in {self.path} on {was.model}: "
+                    "timings of different devices are not compared, use another folder"
+                )
+            if was.toolchain != now.toolchain:
+                notes[f"another toolchain than before: {now.toolchain}, was {was.toolchain}"] = None
+        return tuple(notes)
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results file that was read and verified. ``rest`` is the length of a last line cut off by a kill."""
+
+    path: Path
+    records: tuple[Header | Result, ...]
+    rest: int = 0
+
+
+def read_results(path: Path) -> Results:
+    """Every line of a results file. Raises UserError for a damaged one, but the last may be cut off."""
+    data = read_bounded(path, MAX_BATCH_BYTES)
+    whole, _, rest = data.rpartition(b"\n")
+    records: list[Header | Result] = []
+    headers: set[str] = set()
+    for number, line in enumerate(whole.split(b"\n") if whole else [], 1):
+        record = read_line(line, f"{path}:{number}")
+        if isinstance(record, Header):
+            headers.add(hash_of(record))
+        elif record.header not in headers:
+            raise UserError(f"{path}:{number}: belongs to a header that the file does not have")
+        records.append(record)
+    return Results(path, tuple(records), len(rest))
+
+
+def import_results(paths: list[Path], file: Path) -> Imported:
+    """Place a results file into the folders that asked for it. Raises UserError, and then places nothing."""
+    folders = [Folder(path) for path in paths]
+    results = read_results(file)
+    asked = [
+        {id_: (item, batch) for batch in folder.asked() for id_, item in batch.items.items()}
+        for folder in folders
+    ]
+    everything = {id_ for items in asked for id_ in items}
+    foreign = [r.item for r in results.records if isinstance(r, Result) and r.item not in everything]
+    if foreign:
+        raise UserError(
+            f"{file}: has results of {len(foreign)} items that nobody asked for in "
+            f"{', '.join(map(str, paths))}, such as {foreign[0]}: give the folders that were exported"
+        )
+    done = [folder.take(results, items) for folder, items in zip(folders, asked, strict=True)]
+    notes = [note for part in done for note in part.notes]
+    if results.rest:
+        notes.append("the last line is cut off, as a kill leaves it: its item stays pending")
+    return Imported(sum(p.new for p in done), sum(p.known for p in done), tuple(dict.fromkeys(notes)))
+
+
+def joined(first: Batch, second: Batch) -> Batch:
+    """Two batches of equal terms as one."""
+    return Batch(
+        terms=first.terms,
+        sources={**first.sources, **second.sources},
+        items={**first.items, **second.items},
+    )
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """A file's content. Raises UserError when it cannot be read or is larger than ``limit`` bytes."""
+    try:
+        if not path.is_file():
+            raise UserError(f"{path}: there is no such file")
+        if path.stat().st_size > limit:
+            raise UserError(f"{path}: is larger than {limit >> 20} MiB, which is no file of ours")
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def place(path: Path, data: bytes) -> None:
+    """Write a file that appears whole, and is on the disk. Raises UserError."""
+    partial = path.parent / f".{path.name}.{os.getpid()}.partial"
+    try:
+        _write(partial, data)
+        partial.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _numbered(folder: Path, suffix: str, data: bytes) -> Path:
+    """Place a file under the next number; two writers never get the same one."""
+    numbers = [int(p.name[:4]) for p in folder.glob(f"[0-9][0-9][0-9][0-9]{suffix}")]
+    number = max(numbers, default=0)
+    partial = folder / f".{os.getpid()}{suffix}.partial"
+    try:
+        _write(partial, data)
+        while True:
+            number += 1
+            path = folder / f"{number:04d}{suffix}"
+            try:
+                path.hardlink_to(partial)
+            except FileExistsError:
+                continue
+            return path
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,317 @@
+"""The harness whose device is on another machine: requests are written to a folder, results are awaited there."""
+
+import asyncio
+import importlib.util
+from collections import Counter
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Final, Self
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, UserError
+from kernelwright.core.outcome import Check, Outcome, Status
+from kernelwright.core.resolve import resolve
+from kernelwright.core.screen import Screen
+from kernelwright.devices.base import DuelResult, TimingProtocol
+from kernelwright.harness.detached.folder import Folder
+from kernelwright.harness.detached.records import (
+    Batch,
+    Header,
+    Item,
+    ProblemFiles,
+    Result,
+    ScreenRecord,
+    Side,
+    Source,
+    Terms,
+    item_id,
+    source_id,
+)
+from kernelwright.harness.device_lock import silent
+from kernelwright.harness.local import LocalHarness, source_refusal
+from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult, SubmitResult
+from kernelwright.harness.sandbox import SandboxReport
+from kernelwright.harness.wire import Ceilings
+from kernelwright.problems.loader import Problem, load_problem
+
+BATCH_SIZE: Final = 64
+IDLE_S: Final = 2.0
+POLL_S: Final = 0.25
+ELSEWHERE: Final = "elsewhere"
+"""Stands for the binary, which is built where it runs."""
+
+
+class DetachedHarness:
+    """Implements :class:`~kernelwright.harness.protocol.Harness`. Use as an async context manager.
+
+    A batch is written when ``batch_size`` requests wait, or when nothing new has come for ``idle_s`` seconds.
+    Where NVRTC is installed, candidates for a GPU are compiled here first, for early errors and static metrics.
+    """
+
+    exclusive = False
+
+    def __init__(
+        self,
+        problem: str | Path,
+        folder: Path,
+        *,
+        seed: int = 0,
+        compile_workers: int = 4,
+        slow_cases: bool = False,
+        strict: bool = False,
+        batch_size: int = BATCH_SIZE,
+        idle_s: float = IDLE_S,
+        poll_s: float = POLL_S,
+        notify: Callable[[str], None] = silent,
+    ) -> None:
+        self.problem = load_problem(problem)
+        self.folder = Folder(folder, create=True)
+        self.timing = TimingProtocol()
+        self.places = batch_size
+        self.notify = notify
+        self._idle_s, self._poll_s = idle_s, poll_s
+        self._cases = self.problem.cases(slow=slow_cases)
+        self._terms = terms_of(self.problem, slow_cases=slow_cases, seed=seed, timing=self.timing)
+        self._terms_id = self._terms.id
+        self._seed, self._slow, self._workers, self._strict = seed, slow_cases, compile_workers, strict
+        self._header: Header | None = None
+        self._compiler: LocalHarness | None = None
+        self._turns: Counter[str] = Counter()
+        self._asked: dict[str, tuple[Item, dict[str, Source]]] = {}
+        self._known: dict[str, Item] = {}
+        self._results: dict[str, Result] = {}
+        self._seen: set[str] = set()
+        self._futures: dict[str, asyncio.Future[Result]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._new = asyncio.Event()
+
+    # -- life -----------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Read the folder; wait for the first results when the other machine is not known yet."""
+        for batch in self.folder.asked():
+            self._known.update(batch.items)
+        self._take_results()
+        self._tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._read())]
+        try:
+            if self.folder.device is None:
+                self.notify(f"waiting for the device's facts: kernelwright export-batch {self.folder.path}")
+                await self._ask(Item(kind="probe"), {})
+            self._header = self.folder.device
+            assert self._header is not None, "the first results brought it"
+            await self._start_compiler()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _start_compiler(self) -> None:
+        """Where there is no NVRTC, what does not compile is found on the other machine."""
+        if self.facts.kind != "cuda" or importlib.util.find_spec("cuda") is None:
+            return
+        compiler = LocalHarness(
+            self.problem.folder,
+            "cuda:0",
+            seed=self._seed,
+            compile_workers=self._workers,
+            slow_cases=self._slow,
+            strict=self._strict,
+            compile_for=self.facts,
+        )
+        try:
+            await compiler.start()
+        except UserError as error:
+            self.notify(f"candidates are not compiled here first: {error}")
+            return
+        self._compiler = compiler
+
+    async def close(self) -> None:
+        """End the children; what waits for a result stays in the folder."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        self._flush()
+        if self._compiler is not None:
+            await self._compiler.close()
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """Facts of the other machine's device."""
+        if self._header is None:
+            raise HarnessError("the harness is not started")
+        return self._header.device
+
+    @property
+    def sandbox(self) -> SandboxReport:
+        """What holds in the other machine's device worker."""
+        return self._header.sandbox if self._header else SandboxReport()
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """What the other machine's device can do at best."""
+        return self._header.ceilings if self._header else Ceilings()
+
+    # -- the verbs ------------------------------------------------------------------------------------
+
+    async def compile(self, candidate: Candidate) -> CompileResult:
+        """Static refusals and the plan; early compile errors and static metrics where there is a compiler."""
+        if self._compiler is not None:
+            return await self._compiler.compile(candidate)
+        if refusal := source_refusal(candidate.template.source):
+            return CompileResult(
+                candidate.id, status=Status.RULE_BROKEN, reason=refusal, check=Check.SOURCE_RULES
+            )
+        try:
+            for case in self._cases:
+                resolve(candidate, case.sizes, self.facts, self.problem.signature)
+        except (PlanError, ExpressionError) as error:
+            return CompileResult(
+                candidate.id, status=Status.LAUNCH_FAILED, reason=str(error), check=Check.PLAN
+            )
+        return CompileResult(candidate.id, artifact=ELSEWHERE)
+
+    async def benchmark(
+        self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+    ) -> Outcome:
+        """Check and time on the other machine. ``compiled`` only says that the candidate may go there."""
+        known = (
+            ScreenRecord(objective=screen.objective.name, incumbent_ms=dict(screen.incumbent_ms))
+            if screen
+            else None
+        )
+        result = await self._about("benchmark", candidate, screen=known)
+        assert result.outcome is not None
+        if compiled.seconds and "compile" not in result.outcome.seconds:
+            result.outcome.seconds["compile"] = compiled.seconds
+        return result.outcome
+
+    async def duel(
+        self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        """Two candidates in turn, on the other machine."""
+        chosen = None if cases is None else tuple(case.id for case in self._cases if case.id in cases)
+        both = (challenger.candidate, incumbent.candidate)
+        result = await self._about("duel", *both, rounds=rounds, cases=chosen)
+        assert result.dueled is not None
+        return result.dueled
+
+    async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:  # noqa: ARG002 - the protocol's
+        """compute-sanitizer, or the checked mode, on the other machine."""
+        result = await self._about("sanitize", candidate)
+        assert result.sanitized is not None
+        return result.sanitized
+
+    async def profile(
+        self,
+        candidate: Candidate,  # noqa: ARG002 - the protocol's
+        case: str,  # noqa: ARG002
+        *,
+        compiled: CompileResult | None = None,  # noqa: ARG002
+        level: int = 1,  # noqa: ARG002
+    ) -> ProfileResult:
+        """Hardware counters do not travel."""
+        return ProfileResult("not_available", "hardware counters are not read on a detached device")
+
+    async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:  # noqa: ARG002 - the protocol's
+        """No leaderboard is attached."""
+        return SubmitResult("no_board", "no leaderboard is attached")
+
+    # -- requests -------------------------------------------------------------------------------------
+
+    async def _about(self, kind: str, *candidates: Candidate, **values: object) -> Result:
+        sources = {
+            source_id(c.template.source): Source(name=c.template.name[:200], text=c.template.source)
+            for c in candidates
+        }
+        sides = tuple(
+            Side(template=source_id(c.template.source), configuration=dict(c.configuration))
+            for c in candidates
+        )
+        item = Item.model_validate({"kind": kind, "sides": sides, **values})
+        return await self._ask(item, sources)
+
+    async def _ask(self, item: Item, sources: dict[str, Source]) -> Result:
+        """The result of a request: at once when it is in the folder, and written only when it is not."""
+        plain = item_id(self._terms_id, item)
+        item = item.model_copy(update={"turn": self._turns[plain]})
+        self._turns[plain] += 1
+        id_ = item_id(self._terms_id, item)
+        if (result := self._results.get(id_)) is not None:
+            return result
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._futures[id_] = future
+        if id_ not in self._known:
+            self._known[id_] = item
+            self._asked[id_] = (item, sources)
+            self._new.set()
+        try:
+            return await future
+        finally:
+            self._futures.pop(id_, None)
+            self._asked.pop(id_, None)
+
+    async def _write(self) -> None:
+        """Batches, when enough waits or nothing new comes."""
+        while True:
+            await self._new.wait()
+            self._new.clear()
+            while len(self._asked) < self.places:
+                try:
+                    await asyncio.wait_for(self._new.wait(), self._idle_s)
+                except TimeoutError:
+                    break
+                self._new.clear()
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._asked:
+            return
+        sources = {id_: source for _, used in self._asked.values() for id_, source in used.items()}
+        items = {id_: item for id_, (item, _) in self._asked.items()}
+        self.folder.add(Batch(terms=self._terms, sources=sources, items=items))
+        self._asked.clear()
+
+    async def _read(self) -> None:
+        """Results, as they come; a folder that cannot be read ends everybody's waiting."""
+        while True:
+            await asyncio.sleep(self._poll_s)
+            try:
+                self._take_results()
+            except UserError as error:
+                for future in self._futures.values():
+                    if not future.done():
+                        future.set_exception(HarnessError(str(error)))
+
+    def _take_results(self) -> None:
+        for result in self.folder.answers(self._seen):
+            item = self._known.get(result.item)
+            if item is None:
+                continue
+            if fault := result.fault(item, self._terms.cases):
+                raise UserError(f"{self.folder.path}: the result of the item {result.item} {fault}")
+            self._results[result.item] = result
+            future = self._futures.get(result.item)
+            if future is not None and not future.done():
+                future.set_result(result)
+
+
+def terms_of(problem: Problem, *, slow_cases: bool, seed: int, timing: TimingProtocol) -> Terms:
+    """What a batch says of its problem, with the problem's files."""
+    toml = (problem.folder / "problem.toml").read_text(encoding="utf-8")
+    files = ProblemFiles(
+        id=problem.id,
+        name=problem.name,
+        toml=toml,
+        reference=problem.reference_source,
+        baseline=problem.baseline_source,
+    )
+    cases = tuple(case.id for case in problem.cases(slow=slow_cases))
+    return Terms(problem=files, slow_cases=slow_cases, seed=seed, timing=timing, cases=cases)
