@@ -135,6 +135,27 @@ class CertificateRecord:
 
 
 @dataclass(frozen=True)
+class ProfileRecord:
+    """A profile of a candidate on a case: the name of its bottleneck, the digest as it was shown, the counters.
+
+    ``metrics`` is JSON: by launch, name to value. ``occasion`` says why it was made. ``number`` and ``recorded``
+    are given by the memory.
+    """
+
+    campaign: str
+    candidate: str
+    case_id: str
+    level: int
+    bottleneck: str
+    digest: str
+    metrics: str
+    occasion: str
+    seconds: float
+    number: int = 0
+    recorded: float = 0.0
+
+
+@dataclass(frozen=True)
 class RequestRecord:
     """A request to a language model and what came of it. ``state`` is ``asked``, ``answered`` or ``failed``.
 

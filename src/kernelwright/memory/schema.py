@@ -110,4 +110,24 @@ CREATE TABLE requests (
 ) STRICT, WITHOUT ROWID
 """
 
-MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (m001_first, m002_trust, m003_requests)
+
+def m004_profiles(db: sqlite3.Connection) -> None:
+    """What a profiler said of candidates."""
+    for statement in (_PROFILES, *_append_only("profiles")):
+        db.execute(statement)
+
+
+_PROFILES: Final = """
+CREATE TABLE profiles (
+    number INTEGER PRIMARY KEY, campaign TEXT NOT NULL REFERENCES campaigns(id), candidate TEXT NOT NULL,
+    case_id TEXT NOT NULL, level INTEGER NOT NULL, bottleneck TEXT NOT NULL, digest TEXT NOT NULL,
+    metrics TEXT NOT NULL, occasion TEXT NOT NULL, seconds REAL NOT NULL, recorded REAL NOT NULL
+) STRICT
+"""
+
+MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
+    m001_first,
+    m002_trust,
+    m003_requests,
+    m004_profiles,
+)

@@ -23,6 +23,7 @@ from kernelwright.memory.records import (
     Experiment,
     Milestone,
     ProblemRecord,
+    ProfileRecord,
     RequestRecord,
     TemplateRecord,
 )
@@ -115,6 +116,13 @@ class Memory:
         row["recorded"] = time.time()
         with self._database.transaction():
             return self._database.insert("certificates", row)
+
+    def profile(self, profile: ProfileRecord) -> int:
+        """Add a profile; its number."""
+        row: dict[str, Value] = {**asdict(profile), "recorded": time.time()}
+        del row["number"]
+        with self._database.transaction():
+            return self._database.insert("profiles", row)
 
     def request(self, request: RequestRecord) -> None:
         """Keep a request to a model; its answer replaces what was kept when it was made."""
@@ -236,6 +244,11 @@ class Memory:
         """Certificates of a campaign, oldest first."""
         rows = self._database.rows("SELECT * FROM certificates WHERE campaign = ? ORDER BY number", campaign)
         return [CertificateRecord(**dict(row)) for row in rows]
+
+    def profiles(self, campaign: str) -> list[ProfileRecord]:
+        """Profiles of a campaign, oldest first."""
+        rows = self._database.rows("SELECT * FROM profiles WHERE campaign = ? ORDER BY number", campaign)
+        return [ProfileRecord(**dict(row)) for row in rows]
 
     def requests(self, campaign: str) -> list[RequestRecord]:
         """Requests to models in the order in which they were made."""
