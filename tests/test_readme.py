@@ -26,6 +26,9 @@ BIN = Path(sys.executable).parent
 RUN = {"problem", "problems", "certificate", "doctor", "show", "check", "--version", "--help"}
 # Not run as they stand, since they take their time budget, but parsed; the named tests run them shorter.
 SHORTER_IN = {
+    "export-batch": "tests/harness/detached/test_whole_loop.py::test_a_campaign_with_its_device_elsewhere_survives_kills",
+    "evaluate-batch": "tests/harness/detached/test_whole_loop.py::test_a_campaign_with_its_device_elsewhere_survives_kills",
+    "import-batch": "tests/harness/detached/test_whole_loop.py::test_a_campaign_with_its_device_elsewhere_survives_kills",
     "run": "tests/test_readme.py::folder",
     "resume": "tests/test_readme.py::test_a_campaign_goes_on",
     "export": "tests/cli/test_exchange.py::test_to_kernel_tuner_and_back",

@@ -1,0 +1,192 @@
+"""Requests leave as files and results come back; the cpu and a made-up device stand for the other machine."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.outcome import Status
+from kernelwright.harness.detached import folder as folders
+from kernelwright.harness.detached.evaluate import evaluate
+from kernelwright.harness.detached.folder import Folder, import_results
+from kernelwright.harness.detached.harness import DetachedHarness
+from kernelwright.harness.detached.records import Bundle, Header, canonical, digest_of, line_of, read_line
+from kernelwright.problems.loader import load_problem
+
+MAKER = "tests.harness.fake_device:FakeMaker"
+
+
+def candidate(comment: str = "") -> Candidate:
+    text = load_problem("vector_add").baseline_source
+    return Candidate(parse_template(f"{text}\n// {comment}\n", "mine"), Configuration())
+
+
+def harness(path: Path, **options: object) -> DetachedHarness:
+    return DetachedHarness("vector_add", path, slow_cases=True, idle_s=0.05, poll_s=0.02, **options)  # type: ignore[arg-type]
+
+
+async def until_pending(folder: Folder, count: int = 1) -> None:
+    async with asyncio.timeout(20):
+        while sum(len(batch.items) for batch in folder.pending()) < count:
+            await asyncio.sleep(0.02)
+
+
+async def answer(path: Path, results: Path, count: int = 1) -> None:
+    """Export, evaluate on the made-up device, import."""
+    folder = Folder(path, create=True)
+    await until_pending(folder, count)
+    file = results.with_suffix(".json")
+    file.write_bytes(Bundle(batches=folder.pending()).to_json())
+    await evaluate(file, results, device="cpu", maker=MAKER)
+    import_results([path], results)
+
+
+async def exchanged(tmp_path: Path) -> tuple[Path, Path]:
+    """A folder with its device's facts, and a results file that answers one more request but is not imported."""
+    path, results = tmp_path / "d", tmp_path / "r.jsonl"
+    async with asyncio.TaskGroup() as group:
+        group.create_task(answer(path, tmp_path / "probe.jsonl"))
+        remote = harness(path)
+        await remote.start()
+    asking = asyncio.create_task(remote.benchmark(candidate(), await remote.compile(candidate())))
+    folder = Folder(path)
+    await until_pending(folder)
+    file = tmp_path / "r.json"
+    file.write_bytes(Bundle(batches=folder.pending()).to_json())
+    await evaluate(file, results, device="cpu", maker=MAKER)
+    asking.cancel()
+    await remote.close()
+    return path, results
+
+
+async def test_many_requests_make_one_batch_and_results_in_the_folder_answer_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "d"
+    probe = asyncio.create_task(answer(path, tmp_path / "p.jsonl"))
+    async with harness(path) as remote:
+        await probe
+        assert remote.facts.model == "fake"
+        mine = [candidate(str(n)) for n in range(5)] + [candidate("\n// run: pid")]
+        compiled = [await remote.compile(c) for c in mine]
+        asking = [asyncio.create_task(remote.benchmark(c, r)) for c, r in zip(mine, compiled, strict=True)]
+        await answer(path, tmp_path / "r.jsonl", 6)
+        outcomes = await asyncio.gather(*asking)
+    assert [o.status for o in outcomes] == [Status.MEASURED] * 5 + [Status.WRONG]
+    assert len(list((path / "batches").iterdir())) == 2
+    async with harness(path) as again, asyncio.timeout(5):
+        assert await again.benchmark(mine[0], compiled[0]) == outcomes[0]
+    assert len(list((path / "batches").iterdir())) == 2
+
+
+async def test_the_second_of_two_equal_requests_is_a_measurement_of_its_own(tmp_path: Path) -> None:
+    path, results = await exchanged(tmp_path)
+    import_results([path], results)
+    async with harness(path) as remote, asyncio.timeout(20):
+        compiled = await remote.compile(candidate())
+        await remote.benchmark(candidate(), compiled)
+        second = asyncio.create_task(remote.benchmark(candidate(), compiled))
+        await answer(path, tmp_path / "second.jsonl")
+        assert (await second).status is Status.MEASURED
+
+
+async def test_a_source_that_breaks_a_rule_never_leaves(tmp_path: Path) -> None:
+    path, _ = await exchanged(tmp_path)
+    async with harness(path) as remote:
+        refused = await remote.compile(candidate("\x01"))
+    assert refused.status is Status.RULE_BROKEN
+
+
+async def test_an_evaluation_goes_on_after_a_kill(tmp_path: Path) -> None:
+    path, results = await exchanged(tmp_path)
+    whole = results.read_bytes()
+    again = await evaluate(tmp_path / "r.json", results, device="cpu", maker=MAKER)
+    assert (again.done, again.skipped) == (0, 1)
+    assert results.read_bytes() == whole
+    results.write_bytes(whole[:-20])  # killed while the last line was written
+    done = import_results([path], results)
+    assert done.new == 0
+    assert "cut off" in done.notes[0]
+    assert (await evaluate(tmp_path / "r.json", results, device="cpu", maker=MAKER)).done == 1
+    assert import_results([path], results).new == 1
+    assert import_results([path], results).known == 1
+
+
+async def test_what_is_damaged_or_foreign_is_refused_and_nothing_is_placed(tmp_path: Path) -> None:
+    path, results = await exchanged(tmp_path)
+    header, line, _ = results.read_bytes().split(b"\n")
+    value = json.loads(line)
+    timed = value["result"]["outcome"]["cases"]
+    cases: dict[str, bytes] = {
+        "does not match its hash": header + b"\n" + line.replace(b"2.0", b"1.0") + b"\n",
+        "is no JSON": header + b"\n" + line[:-9] + b"\n" + line + b"\n",
+        "a header that the file does not have": line + b"\n",
+        "has the schema": header.replace(b"kernelwright-result/1", b"kernelwright-result/9") + b"\n",
+        "which is no result": header + b"\n" + b" " * (5 << 20) + b"\n",
+        "other cases": resigned(header, value, cases=timed[1:]),
+        "no times": resigned(header, value, cases=[{**timed[0], "samples_ms": [-1.0]}, *timed[1:]]),
+        "nobody asked": (tmp_path / "r.jsonl").read_bytes().replace(line, signed(value, item="f" * 32)),
+    }
+    before = sorted((path / "results").iterdir())
+    for message, data in cases.items():
+        bad = tmp_path / "bad.jsonl"
+        bad.write_bytes(data)
+        with pytest.raises(UserError, match=message) as refused:
+            import_results([path], bad)
+        assert "\n" not in str(refused.value)
+    assert sorted((path / "results").iterdir()) == before
+
+
+def signed(value: dict[str, object], **changes: object) -> bytes:
+    result = value["result"]
+    assert isinstance(result, dict)
+    body = {"schema": value["schema"], "result": {**result, **changes}}
+    return canonical({**body, "sha256": digest_of(body)})
+
+
+def resigned(header: bytes, value: dict[str, object], **changes: object) -> bytes:
+    """With a right hash, so that only the content gives it away."""
+    result = value["result"]
+    assert isinstance(result, dict)
+    return header + b"\n" + signed(value, outcome={**result["outcome"], **changes}) + b"\n"
+
+
+async def test_another_device_is_refused(tmp_path: Path) -> None:
+    path, results = await exchanged(tmp_path)
+    device = path / "device.json"
+    known = read_line(device.read_bytes(), "device.json")
+    assert isinstance(known, Header)
+    other = known.model_copy(
+        update={"device": known.device.__class__(**{**vars(known.device), "model": "H9"})}
+    )
+    device.write_bytes(line_of(other))
+    with pytest.raises(UserError, match="timings of different devices are not compared"):
+        import_results([path], results)
+
+
+async def test_bundles_that_are_not_ours_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await exchanged(tmp_path)
+    good = json.loads((tmp_path / "r.json").read_bytes())
+    del good["sha256"]
+    terms = good["batches"][0]["terms"]
+    wrong = {**good, "batches": [{**good["batches"][0], "terms": {**terms, "seed": 7}}]}
+    bad = tmp_path / "bad.json"
+    for body, message in ((wrong, "does not match its content"), ({**good, "schema": "x"}, "has the schema")):
+        bad.write_bytes(canonical({**body, "sha256": digest_of(body)}))
+        with pytest.raises(UserError, match=message):
+            await evaluate(bad, tmp_path / "n.jsonl", device="cpu", maker=MAKER)
+    monkeypatch.setattr(folders, "MAX_BATCH_BYTES", 10)
+    with pytest.raises(UserError, match="is larger than"):
+        folders.read_bounded(bad, folders.MAX_BATCH_BYTES)
+
+
+async def test_damage_in_the_folder_ends_the_waiting(tmp_path: Path) -> None:
+    path, _ = await exchanged(tmp_path)
+    async with harness(path) as remote, asyncio.timeout(10):
+        asking = asyncio.create_task(remote.benchmark(candidate("x"), await remote.compile(candidate("x"))))
+        await until_pending(Folder(path), 2)
+        (path / "results" / "0009.results.jsonl").write_bytes(b"{}\n")
+        with pytest.raises(HarnessError, match="has the schema"):
+            await asking
