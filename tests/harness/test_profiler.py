@@ -1,8 +1,10 @@
 """The profiler with a pretended ncu that plays a report."""
 
+import asyncio
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ PLAN = ResolvedPlan(tuple(LaunchSpec(name, (4, 1, 1), (256, 1, 1), 0, ()) for na
 NO_WALLS = (Confinement(walls=False),)
 FAKE = """#!{python} -P
 import json, sys, time
+from dataclasses import replace
 from pathlib import Path
 arguments = sys.argv[1:]
 play = json.loads({play!r})
@@ -204,3 +207,25 @@ async def test_the_harness_refuses_unknown_cases_and_other_devices(tmp_path: Pat
             await harness.profile(candidate(), "N=1")
         result = await harness.profile(candidate(), harness.cases[0].id)
     assert result.status == "not_available"
+
+
+async def test_nobody_is_timed_beside_a_profile(tmp_path: Path) -> None:
+    """The device lane is taken while the tool runs, and given back."""
+    states: list[bool] = []
+    async with fake_harness(tmp_path) as harness:
+
+        class Watching:
+            async def run(self, *_: object) -> ProfileResult:
+                try:
+                    async with asyncio.timeout(0.2), harness._lane.turns.shared():
+                        states.append(True)
+                except TimeoutError:
+                    states.append(False)
+                return ProfileResult("profiled")
+
+        harness._hello = replace(harness._hello, facts=replace(harness.facts, kind="cuda"))
+        harness._profiler = Watching()
+        assert (await harness.profile(candidate(), harness.cases[0].id)).status == "profiled"
+        async with asyncio.timeout(5), harness._lane.turns.shared():
+            states.append(True)
+    assert states == [False, True]
