@@ -2,8 +2,11 @@
 
 import difflib
 import json
+import sys
 from collections import Counter
 from dataclasses import asdict
+from functools import cached_property
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +18,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Status
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment
 from kernelwright.memory.store import Memory
+from kernelwright.report import Overview, Records, chart, overview, visible
 
 
 def show(
@@ -35,6 +39,8 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Headline and milestones of a campaign; more with the options."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal that knows few characters still shows the rest
+        sys.stdout.reconfigure(errors="backslashreplace")
     with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
         view = _View(memory, memory.campaign(campaign))
         if diff is not None:
@@ -52,11 +58,17 @@ def show(
 class _View:
     def __init__(self, memory: Memory, campaign: CampaignRecord) -> None:
         self.campaign = campaign
-        self.experiments = list(memory.experiments(campaign.id))
-        self.templates = memory.templates(campaign.id)
-        self.milestones = memory.milestones(campaign.id)
-        self.notes = memory.notes(campaign.id)
-        self.duels = memory.duels(campaign.id)
+        self.records = Records.read(memory, campaign)
+        self.experiments = self.records.experiments
+        self.templates = self.records.templates
+        self.milestones = self.records.milestones
+        self.notes = self.records.notes
+        self.duels = self.records.duels
+
+    @cached_property
+    def overview(self) -> Overview:
+        """How a report begins."""
+        return overview(self.records)
 
     def find(self, start: str) -> Experiment:
         """The experiment whose candidate's id starts so."""
@@ -122,6 +134,8 @@ class _View:
             "confirmation": json.loads(self.notes.get("confirmation", "null")),
             "duels": [self._duel_json(duel) for duel in self.duels],
             "findings": self._findings(),
+            "headline": asdict(self.overview.headline),
+            "trajectory": [asdict(step) for step in self.overview.trajectory.steps],
         }
         if with_experiments:
             data["all_experiments"] = [self._experiment_json(e) for e in self.experiments]
@@ -174,11 +188,16 @@ class _View:
             style="bold",
             markup=False,
         )
+        self._print_headline(console)
         table = Table("seconds", "ratio", "candidate", "strategy", box=None, pad_edge=False)
         by_number = {e.number: e for e in self.experiments}
         for m in self.milestones:
-            table.add_row(f"{m.seconds:.1f}", f"{m.ratio:.3f}", by_number[m.experiment].candidate, m.strategy)
+            table.add_row(
+                f"{m.seconds:.1f}", f"{m.ratio:.3f}", by_number[m.experiment].candidate, visible(m.strategy)
+            )
         console.print(table, markup=False)
+        ascii_only = console.options.ascii_only
+        console.out(chart(self.overview.trajectory, console.width, ascii_only=ascii_only), highlight=False)
         counts = Counter(str(e.outcome.status) for e in self.experiments)
         console.print(
             f"{len(self.experiments)} experiments: " + ", ".join(f"{n} {s}" for s, n in counts.items())
@@ -195,9 +214,20 @@ class _View:
                     else ""
                 )
                 rows.add_row(
-                    str(e.number), e.outcome.status, cost, e.candidate, self.label(e), e.outcome.reason
+                    str(e.number),
+                    e.outcome.status,
+                    cost,
+                    e.candidate,
+                    visible(self.label(e)),
+                    visible(e.outcome.reason),
                 )
             console.print(rows, markup=False)
+
+    def _print_headline(self, console: Console) -> None:
+        head = self.overview.headline
+        console.print(head.verdict, style="bold", markup=False, highlight=False)
+        for note in head.notes:
+            console.print(note, style="dim", markup=False, highlight=False)
 
     def _print_duels(self, console: Console) -> None:
         table = Table(
@@ -206,7 +236,7 @@ class _View:
         for duel in self.duels:
             d = duel.decision
             ratio = "" if d.ratio is None else f"{d.ratio:.4f} [{d.low:.4f}, {d.high:.4f}]"
-            verdict = "at the end" if duel.confirmation else f"{d.verdict}: {d.reason}"
+            verdict = "at the end" if duel.confirmation else visible(f"{d.verdict}: {d.reason}")
             table.add_row(duel.challenger, duel.incumbent, ratio, str(d.rounds), verdict)
         if self.duels:
             console.print(table, markup=False)
@@ -217,7 +247,7 @@ class _View:
             )
         if "confirmation" in self.notes:
             both = json.loads(self.notes["confirmation"])
-            ratio = both["incumbent_ms"] / both["baseline_ms"]
+            ratio = both.get("ratio") or both["incumbent_ms"] / both["baseline_ms"]
             interval = (
                 f" (99 %: {both['low']:.4f} to {both['high']:.4f}, {both['rounds']} paired rounds)"
                 if both.get("low") is not None

@@ -15,6 +15,7 @@ from kernelwright.report.models import (
     Failure,
     MilestoneRow,
     ModelRow,
+    Profile,
     Resources,
     Spending,
 )
@@ -23,6 +24,7 @@ from kernelwright.report.records import Records
 EXAMPLES: Final = 3
 LONGEST_REASON: Final = 400
 MOST_DUELS: Final = 60
+MOST_PROFILES: Final = 60
 DEVICE: Final = ("check", "time", "overhead")
 
 
@@ -104,6 +106,23 @@ def resources(
         )
     known = any(row.registers is not None or row.share_of_floor is not None for row in rows)
     return tuple(rows) if known else ()
+
+
+def profiles(records: Records) -> tuple[Profile, ...]:
+    """The last ones, in the order of the search."""
+    known = {experiment.candidate: experiment for experiment in records.experiments}
+    found = [
+        Profile(
+            seconds=known[profile.candidate].seconds,
+            name=records.name(known[profile.candidate]),
+            case=profile.case_id,
+            bottleneck=profile.bottleneck,
+            digest=profile.digest,
+        )
+        for profile in records.profiles[-MOST_PROFILES:]
+        if profile.candidate in known
+    ]
+    return tuple(sorted(found, key=lambda profile: profile.seconds))
 
 
 def spending(records: Records) -> Spending:

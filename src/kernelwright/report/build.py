@@ -6,19 +6,14 @@ import shlex
 from kernelwright import __version__
 from kernelwright.memory.records import CampaignRecord
 from kernelwright.memory.store import Memory
-from kernelwright.report.accounts import duels, failures, resources, spending
+from kernelwright.report.accounts import duels, failures, profiles, resources, spending
 from kernelwright.report.cases import cases
 from kernelwright.report.evidence import certificate_summary, sandbox_layers
 from kernelwright.report.lineage import lineage
-from kernelwright.report.models import SCHEMA_VERSION, Fact, Overview, Report
+from kernelwright.report.models import SCHEMA_VERSION, Fact, Report
 from kernelwright.report.overview import overview
 from kernelwright.report.records import Records
 from kernelwright.report.tuning import tuning
-
-
-def build_overview(memory: Memory, campaign: CampaignRecord) -> Overview:
-    """Headline, milestones and trajectory. Raises MemoryFileError, one line, when the file cannot be used."""
-    return overview(Records.read(memory, campaign))
 
 
 def build_report(memory: Memory, campaign: CampaignRecord) -> Report:
@@ -37,6 +32,7 @@ def build_report(memory: Memory, campaign: CampaignRecord) -> Report:
         lineage=lineage(records, first.milestones),
         tuning=tuning(records),
         resources=resources(memory, records, first.milestones),
+        profiles=profiles(records),
         failures=failures(records),
         duels=fought,
         duels_left_out=left_out,
@@ -69,7 +65,7 @@ def _commands(records: Records) -> tuple[Fact, ...]:
         if settings.get(key) is not None:
             again += [f"--{key}", f"{settings[key]}"]
     commands = {
-        "measure the winner again and compare": ["replay", name],
+        "the winner with its numbers": ["show", name, "--source"],
         "the certificate with all raw samples": ["certificate", name, "--json"],
         "every experiment with its reason": ["show", name, "--experiments"],
         "search again from the beginning": again,

@@ -246,6 +246,17 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class Profile:
+    """What a profiler said of a candidate on a case, at the candidate's time."""
+
+    seconds: float
+    name: str
+    case: str
+    bottleneck: str
+    digest: str
+
+
+@dataclass(frozen=True)
 class Failure:
     """A way to fail: how often, and the most frequent reasons."""
 
@@ -344,6 +355,7 @@ class Report:
     lineage: Lineage
     tuning: Tuning
     resources: tuple[Resources, ...]
+    profiles: tuple[Profile, ...]
     failures: tuple[Failure, ...]
     duels: tuple[DuelRow, ...]
     duels_left_out: int

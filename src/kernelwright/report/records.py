@@ -15,6 +15,7 @@ from kernelwright.memory.records import (
     Duel,
     Experiment,
     Milestone,
+    ProfileRecord,
     RequestRecord,
     TemplateRecord,
 )
@@ -32,6 +33,7 @@ class Records:
     duels: tuple[Duel, ...]
     certificates: tuple[CertificateRecord, ...]
     requests: tuple[RequestRecord, ...]
+    profiles: tuple[ProfileRecord, ...]
     notes: Mapping[str, str]
 
     @classmethod
@@ -49,6 +51,7 @@ class Records:
             duels=tuple(duels),
             certificates=tuple(memory.certificates(name)),
             requests=tuple(memory.requests(name)),
+            profiles=tuple(memory.profiles(name)),
             notes=memory.notes(name),
         )
 

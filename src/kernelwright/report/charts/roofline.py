@@ -57,7 +57,7 @@ def _roof(roof: Roofline, ridge: float, across: Scale, up: Scale) -> Iterator[Ma
         across.end, up(roof.flops_per_s) - 6, f"{plain(roof.flops_per_s / 1e12)} TFLOP/s", "muted", "end"
     )
     yield text(
-        across(ridge) - 8, up(roof.flops_per_s) + 4, f"{plain(roof.bytes_per_s / 1e9)} GB/s", "muted", "end"
+        across(ridge) - 8, up(roof.flops_per_s) - 6, f"{plain(roof.bytes_per_s / 1e9)} GB/s", "muted", "end"
     )
 
 

@@ -7,11 +7,13 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from kernelwright.report.text import visible
+
 WIDE: Final = 920
 NARROW: Final = 350
 """Widths of a chart on a desk and on a phone; each is drawn for its width, so that texts stay readable."""
-LETTER: Final = 6.6
-"""About how wide a letter of 12 px is."""
+LETTER: Final = 7.6
+"""About how wide a letter of 12 px is, capitals among them."""
 
 
 def element(tag: str, *content: str, **attributes: object) -> Markup:
@@ -20,7 +22,7 @@ def element(tag: str, *content: str, **attributes: object) -> Markup:
         Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), _text(value))
         for name, value in attributes.items()
     )
-    inside = Markup("").join(escape(part) for part in content)
+    inside = Markup("").join(escape(visible(part)) for part in content)
     return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), written, inside)  # noqa: S704 - our own tags
 
 
@@ -55,6 +57,7 @@ def titled(shape: str, hint: str, **attributes: object) -> Markup:
 
 def shortened(content: str, room: float) -> str:
     """The text, cut to about so many pixels."""
+    content = f"{visible(content)}"
     most = max(4, int(room / LETTER))
     return content if len(content) <= most else f"{content[: most - 1]}…"
 
@@ -118,4 +121,4 @@ def apart(wanted: Sequence[float], distance: float, low: float, high: float) -> 
 
 
 def _text(value: object) -> str:
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else f"{value}"
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else f"{visible(value)}"

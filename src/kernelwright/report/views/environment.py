@@ -1,28 +1,11 @@
 """What the templates of all views share."""
 
-import unicodedata
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from kernelwright.report import numbers
-
-_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-_LAYOUT: Final = frozenset("\n\t")
-
-
-def visible(value: Any) -> Any:
-    """Texts with control and bidirectional characters spelled out: a source must not look other than it is."""
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    if value.isascii() and value.isprintable():
-        return value
-    return "".join(
-        f"<U+{ord(c):04X}>" if unicodedata.category(c) in _HIDDEN and c not in _LAYOUT else c
-        for c in value.replace("\r\n", "\n")
-    )
 
 
 def environment(finalize: Callable[[Any], Any]) -> Environment:

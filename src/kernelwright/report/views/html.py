@@ -8,7 +8,8 @@ from markupsafe import Markup
 
 from kernelwright.report import charts
 from kernelwright.report.models import Account, Report
-from kernelwright.report.views.environment import environment, visible
+from kernelwright.report.text import visible
+from kernelwright.report.views.environment import environment
 
 
 @dataclass(frozen=True)

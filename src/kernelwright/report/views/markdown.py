@@ -6,7 +6,8 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from kernelwright.report.models import DiffLine, Report
-from kernelwright.report.views.environment import environment, visible
+from kernelwright.report.text import visible
+from kernelwright.report.views.environment import environment
 
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>|#~])")
 

@@ -16,7 +16,7 @@ def chart(data: Trajectory, width: int, *, ascii_only: bool) -> str:
     """Cost in ms on a log scale over time; the line is the leader, digits are structural jumps."""
     if not data.steps:
         return ""
-    dot, across, corner, edge = (".", "-", "+", "|") if ascii_only else ("·", "━", "┗", "┃")
+    dot, across, down, up, edge = ".-++|" if ascii_only else "·━┗┏┃"
     columns = min(max(width - MARGIN - 1, NARROWEST), WIDEST)
     place = Scale(0.0, max(data.seconds, 1e-9), 0, columns - 1)
     height = Scale(data.bottom_ms, data.top_ms, HEIGHT - 1, 0, logarithmic=True)
@@ -33,7 +33,7 @@ def chart(data: Trajectory, width: int, *, ascii_only: bool) -> str:
         for filled in range(column, end):
             cells[row][filled] = across
         if last != row:
-            cells[row][column] = corner
+            cells[row][column] = down if row > last else up
     for step in data.steps:
         if step.jump:
             cells[round(height(step.cost_ms))][round(place(step.seconds))] = f"{step.jump % 10}"

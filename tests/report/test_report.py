@@ -1,0 +1,214 @@
+"""What a report says of campaigns of every kind, and that nothing untrusted gets out of its place."""
+
+import itertools
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from kernelwright.certificate import certify
+from kernelwright.memory.store import Memory
+from kernelwright.report import Report, as_html, as_json, as_markdown, build_report
+
+from .campaigns import EVIL, NAME, write
+
+Build = Callable[..., Report]
+VOID = {"meta", "link", "input", "br"}
+
+
+class Outline(HTMLParser):
+    """Elements in order; every start has its end."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    def make(count: int, **options: object) -> Report:
+        write(tmp_path / "memory.db", count, **options)
+        with Memory.open(tmp_path / "memory.db", read_only=True) as memory:
+            return build_report(memory, memory.campaign(NAME))
+
+    return make
+
+
+def test_a_whole_campaign(build: Build) -> None:
+    report = build(300)
+    assert report.headline.verdict.endswith("times as fast as the baseline.")
+    assert report.headline.experiments == 300
+    assert sum(failure.count for failure in report.failures) == 300 - report.headline.measured
+    assert {failure.status for failure in report.failures} == {"compile_failed", "wrong", "crashed"}
+    assert report.milestones[-1].cost_ms == min(row.cost_ms or 9 for row in report.milestones)
+    assert report.milestones[0].ratio == 1
+    jumps = [row.jump for row in report.milestones if row.jump]
+    assert jumps == list(range(1, len(jumps) + 1))
+    assert jumps
+    assert [step.jump for step in report.lineage.improvements] == jumps
+    assert [row.case for row in report.cases.rows] == [
+        "M=128,N=128,K=128", "M=256,N=256,K=256", "M=511,N=509,K=515", "M=512,N=512,K=512",
+    ]  # fmt: skip
+    assert all(row.floor_ms and row.intensity for row in report.cases.rows)
+    assert "cuBLAS fp32" in report.cases.reference
+    assert {share.name for share in report.tuning.importance} == {"BM", "TN", "VEC"}
+    assert len(report.tuning.interactions) == 3
+    assert report.profiles[0].bottleneck.startswith("memory")
+    (model,) = report.spending.models
+    assert (model.requests, model.input_tokens, model.cost_usd) == (3, 3600, pytest.approx(0.093))
+
+
+def test_device_seconds_are_the_sums_of_what_was_recorded(build: Build) -> None:
+    report = build(50)
+    by_name = {account.name: account.seconds for account in report.spending.device}
+    measured = report.headline.measured
+    assert by_name == pytest.approx(
+        {"check": 0.05 * measured, "time": 0.1 * measured, "overhead": 0.01 * measured}
+    )
+    assert report.spending.compile_seconds == pytest.approx(0.3 * measured + 0.2 * (50 - measured))
+
+
+def test_improvements_tell_prediction_and_what_happened(build: Build) -> None:
+    step = build(300).lineage.improvements[0]
+    assert step.rationale.startswith("Reuse in registers")
+    assert step.predicted.endswith("x")
+    assert re.match(r"0\.\d+ of the baseline's time after 0\.\d+; duel \d+: ", step.actual)
+    kinds = {line.kind for line in step.diff}
+    assert {"add", "cut", "place"} <= kinds
+    assert not any("alert" in line.text for line in step.diff)  # comments are no part of a change
+
+
+def test_parents_in_the_tree_led_before(build: Build) -> None:
+    nodes = build(300).lineage.nodes
+    for place, node in enumerate(nodes):
+        assert node.parent in {"", *(each.template for each in nodes[:place])}
+
+
+@pytest.mark.parametrize(
+    ("count", "options", "verdict"),
+    [
+        (0, {}, "Nothing has been tried yet."),
+        (1, {}, "No improvement: the baseline still leads after 0 other experiments."),
+        (2, {"spread": 1}, ""),
+        (12, {"failing": 1.0, "state": "failed"}, "No candidate was measured: every experiment failed."),
+        (30, {"state": "interrupted", "models": False}, "times as fast"),
+        (30, {"state": "running"}, "times as fast"),
+    ],
+)
+def test_every_kind_of_campaign_has_every_view(
+    build: Build, count: int, options: dict[str, object], verdict: str
+) -> None:
+    report = build(count, **options)
+    assert verdict in report.headline.verdict
+    page, text = as_html(report), as_markdown(report)
+    assert Outline(page).open == []
+    assert report.headline.verdict.rstrip(".") in page.replace("&#39;", "'")
+    assert "## How to repeat it" in text
+    again = json.loads(as_json(report))
+    assert again["headline"]["experiments"] == count
+    states = {
+        "failed": "baseline could not be measured",
+        "interrupted": "resume",
+        "running": "running, or was killed",
+    }
+    for state, words in states.items():
+        assert (words in " ".join(report.headline.notes)) == (options.get("state") == state)
+
+
+def test_nothing_untrusted_becomes_markup(build: Build) -> None:
+    page = as_html(build(300))
+    outline = Outline(page)
+    tags = {tag for tag, _ in outline.tags}
+    assert not tags & {"script", "img", "iframe", "object", "embed", "form", "base"}
+    for tag, attributes in outline.tags:
+        assert not [name for name in attributes if name.startswith("on")]
+        for name in ("href", "src", "action", "xlink:href"):
+            value = attributes.get(name) or ""
+            assert value.startswith(("#", "data:,")) or not value, (tag, value)
+    assert any("<script>alert(1)</script>" in text for text in outline.texts)  # it is shown, as text
+    assert "\u202e" not in page
+    assert "<U+202E>" in "".join(outline.texts)
+
+
+def test_the_policy_lets_nothing_in(build: Build) -> None:
+    outline = Outline(as_html(build(1)))
+    policies = [a["content"] for tag, a in outline.tags if a.get("http-equiv") == "Content-Security-Policy"]
+    assert len(policies) == 1
+    for part in ("default-src 'none'", "script-src 'none'", "style-src 'unsafe-inline'", "base-uri 'none'"):
+        assert part in (policies[0] or "")
+    first = next(place for place, (_, a) in enumerate(outline.tags) if "http-equiv" in a)
+    assert {tag for tag, _ in outline.tags[:first]} == {"html", "head", "meta"}
+
+
+def test_headings_descend_and_tables_have_captions(build: Build) -> None:
+    outline = Outline(as_html(build(300)))
+    levels = [int(tag[1]) for tag, _ in outline.tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    tags = [tag for tag, _ in outline.tags]
+    assert tags.count("table") == tags.count("caption")
+    assert all(a.get("scope") in {"col", "row"} for tag, a in outline.tags if tag == "th")
+    assert all(a.get("role") == "img" and a.get("aria-label") for tag, a in outline.tags if tag == "svg")
+    ids = [a["id"] for _, a in outline.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+
+
+def test_markdown_keeps_texts_in_their_cells(build: Build) -> None:
+    text = as_markdown(build(300))
+    assert "<script>alert(1)" not in re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    assert "](javascript" not in re.sub(r"\\\]", "", text)
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    widths = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
+    assert widths <= {7, 8, 9}
+    assert EVIL.split()[0] not in text
+
+
+def test_a_changed_certificate_is_not_believed(tmp_path: Path) -> None:
+    write(tmp_path / "memory.db", 30)
+    with Memory.open(tmp_path / "memory.db") as memory:
+        issued = certify(memory, NAME)
+        assert issued is not None
+        assert build_report(memory, memory.campaign(NAME)).certificate.state == "issued"
+        changed = issued.model_copy(update={"baseline": "other"})
+        memory.certify(NAME, memory.certificates(NAME)[0].candidate, changed.as_json())
+        found = build_report(memory, memory.campaign(NAME)).certificate
+    assert (found.state, found.passed) == ("none", ())
+    assert "was changed" in found.reason
+
+
+def test_a_report_beside_a_writer(tmp_path: Path) -> None:
+    write(tmp_path / "memory.db", 20, state="running")
+    with (
+        Memory.open(tmp_path / "memory.db", create=False) as writer,
+        Memory.open(tmp_path / "memory.db", read_only=True) as reader,
+    ):
+        writer.claim(NAME)
+        report = build_report(reader, reader.campaign("last"))
+        writer.progress(NAME, "running", 99.0)
+    assert report.headline.experiments == 20
+
+
+def test_a_long_campaign_stays_small(build: Build) -> None:
+    report = build(3000, spread=60)
+    assert len(report.trajectory.marks) <= 3000
+    assert len(as_html(report).encode()) < 1_000_000
+    assert len(report.lineage.templates) + report.lineage.templates_left_out == 60
