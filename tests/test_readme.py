@@ -23,7 +23,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 BIN = Path(sys.executable).parent
 
 # Run here, in a folder with a finished campaign; "check" with the cpu, which every machine has.
-RUN = {"problem", "problems", "certificate", "doctor", "show", "check", "--version", "--help"}
+RUN = {"problem", "problems", "certificate", "doctor", "show", "report", "check", "--version", "--help"}
 # Not run as they stand, since they take their time budget, but parsed; the named tests run them shorter.
 SHORTER_IN = {
     "export-batch": "tests/harness/detached/test_whole_loop.py::test_a_campaign_with_its_device_elsewhere_survives_kills",

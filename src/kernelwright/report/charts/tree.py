@@ -10,13 +10,14 @@ from kernelwright.report.models import LineageNode
 from kernelwright.report.numbers import duration
 
 ROW: Final = 46
-LANE: Final = 16
+LANE_SHARE: Final = 56
+"""A lane takes this part of the width."""
 MOST_LANES: Final = 8
 
 
 def lineage_tree(nodes: tuple[LineageNode, ...], width: int) -> Markup:
     """Lanes beyond the eighth share one."""
-    places = {node.template: (_x(node), 22.0 + ROW * row) for row, node in enumerate(nodes)}
+    places = {node.template: (_x(node, width), 22.0 + ROW * row) for row, node in enumerate(nodes)}
     left = max(x for x, _ in places.values()) + 18
     parts = [*_edges(nodes, places)]
     for node in nodes:
@@ -33,8 +34,8 @@ def lineage_tree(nodes: tuple[LineageNode, ...], width: int) -> Markup:
     return picture(label, width, ROW * len(nodes) + 8, parts, "tree")
 
 
-def _x(node: LineageNode) -> float:
-    return 12.0 + LANE * min(node.lane, MOST_LANES)
+def _x(node: LineageNode, width: int) -> float:
+    return 12.0 + width / LANE_SHARE * min(node.lane, MOST_LANES)
 
 
 def _edges(nodes: tuple[LineageNode, ...], places: Mapping[str, tuple[float, float]]) -> Iterator[Markup]:
