@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 
 from kernelwright.certificate import certify
 from kernelwright.memory.store import Memory
-from kernelwright.report import Report, as_html, as_json, as_markdown, build_report
+from kernelwright.report import Records, Report, as_html, as_json, as_markdown, build_report, overview
+from kernelwright.report.lineage import lineage
 
 from .campaigns import EVIL, NAME, write
 
@@ -94,6 +96,15 @@ def test_improvements_tell_prediction_and_what_happened(build: Build) -> None:
     kinds = {line.kind for line in step.diff}
     assert {"add", "cut", "place"} <= kinds
     assert not any("alert" in line.text for line in step.diff)  # comments are no part of a change
+
+
+def test_who_leads_without_a_won_duel_is_told_apart(tmp_path: Path) -> None:
+    write(tmp_path / "memory.db", 300)
+    with Memory.open(tmp_path / "memory.db", read_only=True) as memory:
+        records = Records.read(memory, memory.campaign(NAME))
+    without = replace(records, duels=())
+    step = lineage(without, overview(without).milestones).improvements[0]
+    assert "; it leads without a won duel, by the campaign's rules: found" in step.actual
 
 
 def test_parents_in_the_tree_led_before(build: Build) -> None:

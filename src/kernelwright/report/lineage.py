@@ -110,11 +110,10 @@ def _actual(records: Records, before: MilestoneRow, row: MilestoneRow) -> str:
     """What the change brought in the search, and the duel that decided."""
     text = f"{row.ratio:.3f} of the baseline's time after {before.ratio:.3f}"
     duel = next((d for d in records.duels if d.promoted and d.challenger == row.candidate), None)
-    return (
-        f"{text}; duel {duel.number}: {duel.summary}"
-        if duel
-        else f"{text}; no duel is recorded: {row.strategy}"
-    )
+    if duel is not None:
+        return f"{text}; duel {duel.number}: {duel.summary}"
+    why = "" if row.strategy == records.templates[row.template].rationale else f": {row.strategy}"
+    return f"{text}; it leads without a won duel, by the campaign's rules{why}"
 
 
 def _diff(before: TemplateRecord, after: TemplateRecord) -> list[DiffLine]:
