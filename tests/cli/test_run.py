@@ -1,12 +1,14 @@
 """The command line on the cpu device, as a new user would try it."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernelwright.cli.main import main
+from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 
 
@@ -96,3 +98,18 @@ def test_doctor_names_what_it_looked_at(capsys: pytest.CaptureFixture[str]) -> N
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(capsys, "--version").startswith("kernelwright ")
     assert "resume" in command(capsys, "--help")
+
+
+def test_what_a_problems_self_test_finds_follows_its_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(load_problem("vector_add").folder, tmp_path / "loose")
+    file = tmp_path / "loose" / "problem.toml"
+    text = file.read_text().replace("tolerance = { rtol = 1e-6 }", "tolerance = { atol = 100.0 }")
+    file.write_text(text)
+    place = str(tmp_path / "loose")
+    words = ["run", place, "--device", "cpu", "--evaluations", "1", "--dir", str(tmp_path), "--json"]
+    result = json.loads(command(capsys, *words))
+    assert any("zeros" in warning for warning in result["warnings"]), result["warnings"]
+    with Memory.open(tmp_path / "memory.db", read_only=True) as memory:
+        assert json.loads(memory.notes(result["campaign"])["selftest"]) == result["warnings"]

@@ -53,6 +53,8 @@ class CampaignResult:
     duels: int = 0
     sanitizer: dict[str, Any] | None = None
     """What compute-sanitizer said of the incumbent: status, reason, tools; ``None`` when it was not asked."""
+    warnings: tuple[str, ...] = ()
+    """What the problem's self-test found: its own check may be fooled."""
 
     @property
     def ratio(self) -> float:
@@ -83,6 +85,7 @@ class CampaignResult:
             },
             "duels": self.duels,
             "sanitizer": self.sanitizer,
+            "warnings": list(self.warnings),
             "experiments": self.experiments,
             "statuses": self.statuses,
             "seconds": round(self.seconds, 3),

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
@@ -27,12 +27,15 @@ from kernelwright.generation.model import Model
 from kernelwright.generation.models.opening import open_model
 from kernelwright.harness.detached.harness import DetachedHarness
 from kernelwright.harness.local import LocalHarness
+from kernelwright.harness.problem_test import quick_selftest
 from kernelwright.harness.protocol import Harness
 from kernelwright.memory.records import CampaignRecord, ProblemRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem, load_problem
 
 MEMORY_FILE: Final = "memory.db"
+SELFTEST: Final = "selftest"
+"""Note of the memory: warnings of the problem's self-test, empty when it has none."""
 SWITCH_INTERVAL_S: Final = 0.0005
 
 
@@ -48,12 +51,14 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
     """Run a new campaign within its budget. Bad input is found before anything is written."""
     problem = load_problem(settings.problem)
     proposer = _proposer(settings, problem)
+    tested = await quick_selftest(problem, slow=settings.slow_cases, seed=settings.seed)
     with Memory.open(directory / MEMORY_FILE) as memory:
         async with _models(settings) as models, _harness(settings, listener) as harness:
             record = _record(problem, settings, harness)
             memory.start_campaign(record, _problem_record(problem))
             memory.claim(record.id)
             _note_environment(memory, record.id, harness, listener)
+            memory.note(record.id, SELFTEST, json.dumps(tested.warnings))
             campaign = Campaign(
                 id=record.id,
                 settings=settings,
@@ -111,8 +116,11 @@ async def resume_campaign(
 async def _run(campaign: Campaign) -> CampaignResult:
     # The surrogate computes in a thread; by default it may keep the interpreter for 5 ms when the device answers.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    warnings = json.loads(campaign.memory.notes(campaign.id).get(SELFTEST, "[]"))
+    for warning in warnings:
+        campaign.listener.note(f"the problem's self-test: {warning}")
     with _stopped_by_signals(campaign.stop):
-        result = await campaign.run()
+        result = replace(await campaign.run(), warnings=tuple(warnings))
     if result.state == "finished":
         try:
             certify(campaign.memory, campaign.id)
@@ -188,6 +196,7 @@ def _harness(settings: Settings, listener: Listener) -> LocalHarness | DetachedH
         compile_workers=settings.compile_workers,
         slow_cases=settings.slow_cases,
         strict=settings.strict,
+        notify=listener.note,
     )
 
 

@@ -159,6 +159,8 @@ def print_result(console: Console, result: CampaignResult) -> None:
             f"run in turn at the end: {confirmed.ratio:.3f}x of the baseline's time "
             f"({1 / confirmed.ratio:.1f} times as fast; 99 %: {confirmed.low:.4f} to {confirmed.high:.4f})"
         )
+    for warning in result.warnings:
+        console.print(f"the problem's self-test: {warning}", style="yellow", markup=False)
     if result.device == "cpu":
         console.print("These are CPU times: they say nothing about a GPU.", style="yellow")
     counts = ", ".join(f"{count} {status}" for status, count in result.statuses.items())
