@@ -17,6 +17,7 @@ from kernelwright.harness.protocol import (
     SanitizerResult,
     SubmitResult,
 )
+from kernelwright.harness.wire import Ceilings
 
 FACTS = DeviceFacts(
     name="cpu", kind="cpu", model="fake", arch="", uuid="fake", num_sms=2, warp_size=32, max_threads_per_block=1024,
@@ -55,6 +56,7 @@ class FakeHarness:
     compile_seconds: float = 0.0
     device_seconds: float = 0.0
     facts: DeviceFacts = FACTS
+    ceilings: Ceilings = field(default_factory=Ceilings)
     places: int = 2
     exclusive: bool = True
     measured: list[str] = field(default_factory=list)

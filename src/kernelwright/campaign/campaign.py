@@ -7,7 +7,7 @@ decided in :mod:`kernelwright.campaign.succession`.
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Final
@@ -15,18 +15,17 @@ from typing import Final
 from kernelwright.campaign.binaries import Binaries
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.events import Listener, Progress
-from kernelwright.campaign.origins import origin
+from kernelwright.campaign.origins import baseline_work, origin
 from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.result import CampaignResult, Confirmation, Leader, sanitizer_json
-from kernelwright.campaign.scene import Scene
+from kernelwright.campaign.scene import Past, Scene
 from kernelwright.campaign.scheduler import Scheduler, unless
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.specialists import put_together
 from kernelwright.campaign.standing import Entry, Standing, median_errors
 from kernelwright.campaign.succession import Succession
 from kernelwright.campaign.writers import make_writing
-from kernelwright.core.candidate import Candidate, parse_template
-from kernelwright.core.configuration import Configuration
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import PlanError, UserError
 from kernelwright.core.identity import content_id
 from kernelwright.core.objective import Objective
@@ -118,7 +117,7 @@ class Campaign:
             known=self._known,
             started=lambda work: self.listener.trying(work.candidate, work.why),
             done=self._done,
-            between=lambda: self.succession.between(self.stop.is_set),
+            between=self._between,
             screen=self._screen,
         )
         deadline = asyncio.get_running_loop().call_later(self.budget.left, self.stop.set)
@@ -143,14 +142,8 @@ class Campaign:
             raise error
 
     async def _measure_baseline(self) -> None:
-        template = parse_template(self.problem.baseline_source, "baseline")
-        proposal = Proposal(
-            template, direction="baseline", proposer="baseline", rationale="the problem's naive kernel"
-        )
-        space = template.plan.space(self.harness.facts)
-        first = space.configuration(0) if template.plan.tunables else Configuration()
-        work = Work(Candidate(template, first), proposal, "the baseline that everything is compared with")
-        self.take_in(proposal)
+        work = baseline_work(self.problem, self.harness.facts)
+        self.take_in(work.proposal)
         self.listener.trying(work.candidate, work.why)
         compiled = await self.harness.compile(work.candidate)
         outcome = (
@@ -218,6 +211,12 @@ class Campaign:
                 return work
         return None
 
+    async def _between(self) -> None:
+        """Before a candidate's turn on the device: what is due for those who lead or might."""
+        await self.succession.between(self.stop.is_set)
+        if not self.stop.is_set():
+            await self.writing.seeing.look(stagnating=self.writing.stagnant)
+
     def _screen(self) -> Screen | None:
         leader = self.standing.incumbent
         return Screen(self.objective, leader.times) if leader else None
@@ -246,6 +245,7 @@ class Campaign:
         number = self._record(work, outcome)
         self._learn(number, work.candidate, outcome)
         self.writing.learn(number, work.candidate, outcome, self._cost(outcome))
+        self.writing.seeing.learned()
         async with self.asking:
             self._tell(work.candidate, outcome)
         self._in_flight = max(0, self._in_flight - 1)
@@ -305,15 +305,18 @@ class Campaign:
         )
         return self.memory.record(experiment, origin(work.proposal))
 
-    def recall(self) -> None:
-        """Take all that is recorded into the state, in order, as if it had just happened."""
-        events: list[tuple[float, Callable[[], object]]] = [
-            (experiment.seconds, partial(self._relearn, experiment))
+    def history(self) -> list[Past]:
+        """All that is recorded, in the order in which it happened."""
+        past = [
+            Past(experiment.seconds, experiment, partial(self._relearn, experiment))
             for experiment in self.memory.experiments(self.id)
         ]
-        events += self.succession.recall()
-        for _, event in sorted(events, key=lambda event: event[0]):
-            event()
+        return sorted(past + self.succession.recall(), key=lambda each: each.seconds)
+
+    def recall(self) -> None:
+        """Take all that is recorded into the state, in order, as if it had just happened."""
+        for past in self.history():
+            past.take_in()
         self._hailed, noted = self.standing.incumbent, self.memory.milestones(self.id)
         if self._hailed is not None and (not noted or noted[-1].experiment != self._hailed.number):
             # Killed between what made it the incumbent and its milestone.

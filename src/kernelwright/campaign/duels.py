@@ -56,7 +56,7 @@ class Duels:
                 self._conclude(replace(failed, confirmation=not failed.at_fault))
                 return None
             batches.append(_in_order(result.cases, baseline))
-        objective = _plain(self._scene.standing.objective)
+        objective = shown_in(self._scene.standing.objective)
         if sum(map(_rounds, batches)) < 2:
             self._scene.listener.note("confirmation: the device was never undisturbed")
             return None
@@ -164,7 +164,7 @@ def _rounds(cases: tuple[DuelCase, ...]) -> int:
     return min(min(len(case.challenger_ms), len(case.incumbent_ms)) for case in cases)
 
 
-def _plain(objective: Objective) -> Objective:
+def shown_in(objective: Objective) -> Objective:
     """What ratios are shown in: the objective's time, without its penalty."""
     return Objective(ObjectiveName.MEAN) if objective.name is ObjectiveName.SEED else objective
 

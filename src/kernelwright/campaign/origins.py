@@ -1,8 +1,23 @@
 """Where a template came from: proposals as the memory keeps them, and back."""
 
-from kernelwright.core.candidate import parse_template
+from kernelwright.campaign.policy import Work
+from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.device import DeviceFacts
 from kernelwright.generation.base import Proposal
 from kernelwright.memory.records import TemplateRecord
+from kernelwright.problems.loader import Problem
+
+
+def baseline_work(problem: Problem, facts: DeviceFacts) -> Work:
+    """The problem's naive kernel, in its first configuration."""
+    template = parse_template(problem.baseline_source, "baseline")
+    proposal = Proposal(
+        template, direction="baseline", proposer="baseline", rationale="the problem's naive kernel"
+    )
+    space = template.plan.space(facts)
+    first = space.configuration(0) if template.plan.tunables else Configuration()
+    return Work(Candidate(template, first), proposal, "the baseline that everything is compared with")
 
 
 def origin(proposal: Proposal) -> TemplateRecord:

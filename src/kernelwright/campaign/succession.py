@@ -6,7 +6,7 @@ from typing import Final
 
 from kernelwright.campaign.duels import Duels
 from kernelwright.campaign.result import Confirmation
-from kernelwright.campaign.scene import Scene
+from kernelwright.campaign.scene import Past, Scene
 from kernelwright.campaign.standing import Entry
 from kernelwright.campaign.verification import Verification
 from kernelwright.harness.protocol import SanitizerResult
@@ -80,14 +80,14 @@ class Succession:
         self._hail()
         return fought
 
-    def recall(self) -> list[tuple[float, Callable[[], object]]]:
-        """What the memory has, as (seconds, what to do again)."""
-        events: list[tuple[float, Callable[[], object]]] = [
-            (duel.seconds, partial(self._duels.apply, duel))
+    def recall(self) -> list[Past]:
+        """What the memory has of duels and faults."""
+        past = [
+            Past(duel.seconds, duel, partial(self._duels.apply, duel))
             for duel in self._scene.memory.duels(self._scene.campaign)
         ]
-        events += [
-            (seconds, partial(self._scene.standing.disqualify, candidate))
+        past += [
+            Past(seconds, candidate, partial(self._scene.standing.disqualify, candidate))
             for seconds, candidate in self._verification.recall()
         ]
-        return events
+        return past

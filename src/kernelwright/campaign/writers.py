@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from kernelwright.campaign.policy import Policy
 from kernelwright.campaign.scene import Scene
+from kernelwright.campaign.seeing import Seeing
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.writing import Writing
 from kernelwright.core.objective import Objective
@@ -15,6 +16,7 @@ from kernelwright.generation.ledger import Asked, Ledger
 from kernelwright.generation.model import Model, ModelReply, ModelRequest, Usage
 from kernelwright.generation.prompt import PromptBuilder
 from kernelwright.harness.rules.text import describe
+from kernelwright.harness.wire import Ceilings
 from kernelwright.memory.records import RequestRecord
 from kernelwright.problems.loader import Problem
 from kernelwright.problems.rules import candidate_rules
@@ -35,7 +37,12 @@ def make_writing(
     """The writing side; without models it only keeps notes."""
     cases = problem.cases(slow=settings.slow_cases)
     prompts = PromptBuilder(
-        problem, scene.harness.facts, objective, cases, rules=describe(candidate_rules(problem))
+        problem,
+        scene.harness.facts,
+        objective,
+        cases,
+        rules=describe(candidate_rules(problem)),
+        ceilings=_in_words(scene.harness.ceilings),
     )
     writing = Writing(
         scene=scene,
@@ -46,10 +53,20 @@ def make_writing(
         take_in=take_in,
         wake=wake,
         asking=asking,
+        seeing=Seeing(scene, problem, cases),
     )
     if models:
         writing.author = _author(scene, settings, models, writing)
     return writing
+
+
+def _in_words(ceilings: Ceilings) -> str:
+    known = [
+        f"{value / 1e12:.3g} {unit}"
+        for value, unit in ((ceilings.bytes_per_s, "TB/s copied"), (ceilings.flops_per_s, "TFLOP/s fp32"))
+        if value
+    ]
+    return ", ".join(known)
 
 
 def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writing: Writing) -> Author:

@@ -6,7 +6,7 @@ expected to gain more than the numbers that are left, learned from what requests
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf, log
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 from kernelwright.campaign.policy import Policy
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.scheduler import unless
+from kernelwright.campaign.seeing import Seeing
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.standing import Entry
 from kernelwright.core.candidate import Candidate, Template
@@ -43,7 +44,7 @@ PARENTS: Final = 2
 class Writing:
     """Implements :class:`~kernelwright.generation.author.Desk` on a campaign's state.
 
-    ``take_in`` adds a proposal to the search; ``floors_ms`` and ``digest`` are facts for the prompt.
+    ``take_in`` adds a proposal to the search; ``seeing`` knows bottlenecks and floors.
     """
 
     scene: Scene
@@ -55,8 +56,7 @@ class Writing:
     wake: Callable[[], None]
     asking: asyncio.Lock
     """Held while a thread works with the policy."""
-    floors_ms: Mapping[str, float] = field(default_factory=dict)
-    digest: Callable[[], str] = lambda: ""
+    seeing: Seeing
     notebook: Notebook = field(default_factory=Notebook)
     islands: Islands = field(default_factory=Islands)
     author: Author | None = None
@@ -240,10 +240,10 @@ class Writing:
                 incumbent=lead,
                 incumbent_ms=leader.times,
                 left=self._left(),
-                floors_ms=self.floors_ms,
+                floors_ms=self.seeing.floors_ms,
                 parents=parents,
                 findings=[*self._found, *self._predictions()],
-                digest=self.digest(),
+                digest=self._digest(lead),
                 emphasis=self._choice.emphasis if self._choice else "",
                 paused=frozenset(self.policy.paused()),
             ),
@@ -298,6 +298,11 @@ class Writing:
             if candidate.template.id == template and str(candidate.configuration) == notes.best.configuration:
                 return candidate
         return None
+
+    def _digest(self, lead: Candidate) -> str:
+        notes = self.notebook.templates[lead.template.id]
+        best = notes.best
+        return self.seeing.text(lead.id, best.times_ms, best.static) if best else ""
 
     def _left(self) -> str:
         assert self.author is not None

@@ -9,6 +9,7 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.outcome import Outcome, StaticMetrics, Status
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import DuelResult
+from kernelwright.harness.wire import Ceilings
 from kernelwright.profiling.metrics import HotLine, KernelProfile
 
 
@@ -109,6 +110,11 @@ class Harness(Protocol):
     @property
     def exclusive(self) -> bool:
         """Whether the caller has to give the device to one candidate at a time; else the harness queues."""
+        ...
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """What the device can do at best; 0 is unknown."""
         ...
 
     async def compile(self, candidate: Candidate) -> CompileResult:
