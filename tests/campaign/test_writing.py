@@ -187,3 +187,10 @@ async def test_the_same_again_is_no_second_template(memory: Memory) -> None:
 
 def test_the_baseline_of_the_tests_is_the_problems() -> None:
     assert _baseline().name == "baseline"
+
+
+async def test_structure_alone(memory: Memory) -> None:
+    model = Scripted([proposal("t1") + proposal("t2")])
+    result = await make(memory, model, tuning=False, max_requests=1).run()
+    assert result.experiments == 3
+    assert [e.configuration.get("X", 1) for e in memory.experiments("c1")] == [1, 1, 1]

@@ -93,7 +93,7 @@ class Policy:
         """The next candidate, or ``None`` when nothing can be asked now."""
         if self._urgent:
             return self._urgent.popleft()
-        open_arms = [arm for arm in self.arms.values() if not arm.optimiser.exhausted]
+        open_arms = self._open()
         arms = [arm for arm in open_arms if arm.paused_until <= self.finished] or open_arms
         while arms:
             arm, why = self._choose(arms, best_cost)
@@ -103,6 +103,11 @@ class Policy:
                 return self._work(arm, suggestions[0].configuration, f"{why}; {suggestions[0].reason}")
             arms.remove(arm)
         return None
+
+    def _open(self) -> list[Arm]:
+        """Templates of which something is left to ask."""
+        most = inf if self.settings.tuning else 1
+        return [arm for arm in self.arms.values() if arm.asked < most and not arm.optimiser.exhausted]
 
     def urge(self, template: str) -> Work | None:
         """The first configuration of a template comes next; ``None`` when it has none that can be listed."""
@@ -135,11 +140,11 @@ class Policy:
     @property
     def is_exhausted(self) -> bool:
         """Whether no optimiser has anything left to ask."""
-        return not self._urgent and all(arm.optimiser.exhausted for arm in self.arms.values())
+        return not self._urgent and not self._open()
 
     def numeric_rate(self, best_cost: float | None) -> float:
         """Expected gain in log time per second of the device, of the best next configuration."""
-        arms = [arm for arm in self.arms.values() if not arm.optimiser.exhausted]
+        arms = self._open()
         return max(
             (arm.optimiser.expected_gain(best_cost) * arm.success / arm.seconds_each for arm in arms),
             default=0.0,

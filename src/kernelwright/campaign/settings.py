@@ -33,6 +33,8 @@ class Settings(BaseModel):
     stream: bool = False
     strict: bool = False
     """Refuse to start where a layer of the sandbox is missing."""
+    tuning: bool = True
+    """Without it every template has only its first configuration tried: structure alone."""
     young_budget: int = Field(default=8, ge=1)
     """Configurations that a new template gets before it is judged: a good structure with bad numbers must live."""
     pause_after: int = Field(default=3, ge=1)

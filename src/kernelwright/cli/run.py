@@ -64,6 +64,9 @@ def run(
     ] = None,
     max_requests: Annotated[int | None, typer.Option(min=0, help="Most requests to models.")] = None,
     proposals: Annotated[int, typer.Option(min=1, max=8, help="Proposals that one request asks for.")] = 3,
+    no_tuning: Annotated[
+        bool, typer.Option("--no-tuning", help="Only the first configuration of every template.")
+    ] = False,
     stream: Annotated[bool, typer.Option("--stream", help="Read replies as they are written.")] = False,
     strict: StrictOption = False,
     directory: DirOption = DEFAULT_DIR,
@@ -89,6 +92,7 @@ def run(
         proposals=proposals,
         max_cost_usd=max_cost,
         max_requests=max_requests,
+        tuning=not no_tuning,
         stream=stream,
         strict=strict,
     )
