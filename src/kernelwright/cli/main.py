@@ -21,6 +21,7 @@ from kernelwright.cli import (
     gauntlet,
     problems,
     profile,
+    replay,
     report,
     run,
     show,
@@ -39,6 +40,7 @@ app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("show")(show.show)
 app.command("report")(report.report)
+app.command("replay")(replay.replay)
 app.command("check")(check.check)
 app.command("profile")(profile.profile)
 app.command("certificate")(certificate.certificate)

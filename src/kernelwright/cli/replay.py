@@ -1,0 +1,118 @@
+"""``replay``: whether a campaign's win can be repeated."""
+
+import asyncio
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kernelwright.cli.options import (
+    DEFAULT_DIR,
+    MEMORY_FILE,
+    CampaignArgument,
+    DirOption,
+    JsonOption,
+    StrictOption,
+    pick_device,
+    use_slow_cases,
+)
+from kernelwright.memory.store import Memory
+from kernelwright.replay import (
+    Replayed,
+    Subject,
+    Terms,
+    Verdict,
+    local_harness,
+    read_subject,
+    rebuild,
+    rederive,
+    regenerate,
+)
+from kernelwright.replay.subject import device_values
+
+
+class Mode(StrEnum):
+    """The ways to replay."""
+
+    REBUILD = "rebuild"
+    REGENERATE = "regenerate"
+    REDERIVE = "rederive"
+    ALL = "all"
+
+
+def replay(
+    campaign: CampaignArgument = "last",
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="rebuild: the incumbent from the memory, checked and timed. regenerate: found again without its source. "
+            "rederive: every decision from what is recorded, without a device."
+        ),
+    ] = Mode.REBUILD,
+    device: Annotated[
+        str, typer.Option("--device", "-d", help="auto (the recorded kind where it is here), cuda:N or cpu.")
+    ] = "auto",
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="For regenerate: as in run; by default the recorded replies."),
+    ] = None,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(min=1, help="For regenerate: most experiments; by default what the original took."),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", "-t", min=1, max=86400, help="For regenerate: by default as the original."),
+    ] = None,
+    strict: StrictOption = False,
+    directory: DirOption = DEFAULT_DIR,
+    as_json: JsonOption = False,
+) -> int:
+    """Repeat a campaign's win: reproduced or not, by how much, and why. Exit code 0 only when reproduced."""
+    with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
+        subject = read_subject(memory, campaign)
+        name = _device(subject, device)
+        results = []
+        if mode in {Mode.REDERIVE, Mode.ALL}:
+            results.append(rederive(subject))
+        if mode in {Mode.REBUILD, Mode.ALL}:
+            slow = _slow(subject, name)
+            opener = local_harness(subject, name, slow=slow, strict=strict)
+            results.append(asyncio.run(rebuild(subject, opener)))
+        if mode in {Mode.REGENERATE, Mode.ALL}:
+            results.append(
+                asyncio.run(
+                    regenerate(
+                        subject,
+                        Terms(name, _slow(subject, name), tuple(model or ()), evaluations, seconds, strict),
+                    )
+                )
+            )
+    _print(results, as_json=as_json)
+    return 0 if all(result.verdict is Verdict.REPRODUCED for result in results) else 1
+
+
+def _device(subject: Subject, device: str) -> str:
+    """``auto`` is a device of the recorded kind, where this machine has one."""
+    if device == "auto" and device_values(subject.campaign)["kind"] == "cpu":
+        return "cpu"
+    return pick_device(device)
+
+
+def _slow(subject: Subject, device: str) -> bool:
+    """The recorded cases on a device of the recorded kind, else what suits the device."""
+    recorded = str(device_values(subject.campaign)["kind"])
+    if device.partition(":")[0] == recorded:
+        return subject.settings.slow_cases
+    return use_slow_cases(device, chosen=None)
+
+
+def _print(results: list[Replayed], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"replays": [result.as_json() for result in results]}))
+        return
+    for result in results:
+        for part in result.parts:
+            typer.echo(f"  {part}")
+        typer.echo(f"{result.mode} of {result.campaign}: {result.verdict} ({result.why})")

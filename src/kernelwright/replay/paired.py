@@ -1,0 +1,102 @@
+"""Two kernels in turn on the device as it is now, and how the ratio compares with a recorded one.
+
+Times of two sessions cannot be paired, but ratios can be compared: what is different about the device today is
+different for both sides.
+"""
+
+from dataclasses import dataclass
+from math import exp, log
+from typing import Final
+
+from kernelwright.core.objective import Objective
+from kernelwright.core.outcome import Status
+from kernelwright.core.statistics import LOOKS, Decision, decide
+from kernelwright.devices.base import DuelCase
+from kernelwright.harness.protocol import Built, Harness
+from kernelwright.replay.verdicts import Part, failed, reproduced, unknown
+
+NARROW: Final = 0.01
+"""Width of a log ratio's interval below which no more rounds are run."""
+WIDE: Final = 0.1
+"""Width of a log ratio's interval above which agreement with 1 says nothing: the device is noisy."""
+WIDE_SHARE: Final = 0.5
+"""The same for agreement with a gain, as a share of that."""
+PROCESS_SPREAD: Final = 0.02
+"""By how much short kernels differ from one process to the next on an H200 (docs/trust.md)."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A ratio of times with its interval (99 %)."""
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """Of the log ratio."""
+        return log(self.high / self.low)
+
+    def gap(self, other: "Interval") -> float:
+        """Log distance of two intervals; 0 when they overlap."""
+        return max(0.0, log(self.low / other.high), log(other.low / self.high))
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
+
+def interval_of(decision: Decision) -> Interval | None:
+    """Of a decision on measured rounds."""
+    if decision.ratio is None or decision.low is None or decision.high is None:
+        return None
+    return Interval(decision.ratio, decision.low, decision.high)
+
+
+async def fight(
+    harness: Harness, challenger: Built, incumbent: Built, objective: Objective, order: list[str]
+) -> Interval | str:
+    """Ratio of the challenger's time to the incumbent's in as many rounds as it needs, or why there is none.
+
+    ``order`` is the problem's order of cases.
+    """
+    batches: list[tuple[DuelCase, ...]] = []
+    found: Interval | None = None
+    before = 0
+    for look in LOOKS:
+        result = await harness.duel(challenger, incumbent, look - before)
+        before = look
+        if result.status is not Status.MEASURED or not result.cases:
+            side = f"the {result.at_fault} " if result.at_fault else ""
+            return f"{side}ended as {result.status} ({result.check or 'no check'}): {result.reason}"
+        cases = tuple(sorted(result.cases, key=lambda case: order.index(case.case)))
+        if min(min(len(case.challenger_ms), len(case.incumbent_ms)) for case in cases) >= 2:
+            batches.append(cases)
+            found = interval_of(decide(batches, objective, 1))
+        if found is not None and len(batches) > 1 and found.width < NARROW:
+            break
+    return found or "the device was never undisturbed"
+
+
+def compared(then: Interval, now: Interval) -> Part:
+    """Whether a ratio is the recorded one, within both intervals and the spread between processes."""
+    numbers = {
+        "recorded": then.ratio, "recorded_low": then.low, "recorded_high": then.high,
+        "ratio": now.ratio, "low": now.low, "high": now.high,
+    }  # fmt: skip
+    gap = then.gap(now)
+    both = f"{now} of the baseline's time now, {then} then"
+    if gap > log(1 + PROCESS_SPREAD):
+        off = now.ratio / then.ratio - 1
+        return failed("ratio", f"{both}: the intervals are {exp(gap) - 1:.1%} apart ({off:+.1%})", **numbers)
+    if now.width > max(WIDE / 2, WIDE_SHARE * abs(log(then.ratio))):
+        return unknown(
+            "ratio", f"the device is too noisy: {both}: an interval as wide agrees with anything", **numbers
+        )
+    if gap:
+        return reproduced(
+            "ratio",
+            f"{both}: {exp(gap) - 1:.1%} apart, within the {PROCESS_SPREAD:.0%} by which processes differ",
+            **numbers,
+        )
+    return reproduced("ratio", f"{both}: the intervals overlap", **numbers)

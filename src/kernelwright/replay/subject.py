@@ -1,0 +1,197 @@
+"""What a replay begins with: a campaign's winner as the memory has it, and whether the memory is as it was written."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import ValidationError
+
+from kernelwright.campaign.settings import Settings
+from kernelwright.certificate import Certificate, verify_certificate
+from kernelwright.certificate.build import incumbent_of
+from kernelwright.certificate.facts import BASELINE, Facts, read_facts
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.errors import UserError
+from kernelwright.core.identity import content_id
+from kernelwright.memory.records import CampaignRecord, Duel, Experiment, ProblemRecord, TemplateRecord
+from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import load_problem
+from kernelwright.replay.verdicts import Part, differs, failed, reproduced, unknown
+
+SEALED: Final = ("content_sha256", "hashes", "subject", "cases", "baseline_cases", "baseline", "confirmation")
+"""Parts of a certificate that stay the same however the campaign goes on after it."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The last incumbent and the baseline of a campaign, as recorded. ``milestone`` is when the incumbent took the lead."""
+
+    memory: Memory
+    campaign: CampaignRecord
+    settings: Settings
+    problem: ProblemRecord
+    winner: Experiment
+    winner_template: TemplateRecord
+    baseline: Experiment
+    baseline_template: TemplateRecord
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether nothing better than the baseline was found."""
+        return self.winner.candidate == self.baseline.candidate
+
+    def facts(self) -> Facts:
+        """The winner's, parsed. Raises UserError for texts that this version cannot read."""
+        return read_facts(self.memory, self.campaign, self.winner.candidate)
+
+    def confirmation(self) -> Duel | None:
+        """The last duel of the winner with the baseline that ran to its end."""
+        duels = [
+            duel
+            for duel in self.memory.duels(self.campaign.id)
+            if duel.challenger == self.winner.candidate
+            and duel.incumbent == self.baseline.candidate
+            and duel.decision.ratio is not None
+        ]
+        return next((duel for duel in reversed(duels) if duel.confirmation), duels[-1] if duels else None)
+
+
+def read_subject(memory: Memory, name: str) -> Subject:
+    """Raises UserError, one line, when there is nothing to replay."""
+    campaign = memory.campaign(name)
+    candidate = incumbent_of(memory, campaign)
+    if candidate is None:
+        raise UserError(f"{campaign.id}: nobody leads: there is nothing to replay")
+    winner = memory.experiment(campaign.id, candidate)
+    templates = memory.templates(campaign.id)
+    first = next(
+        (e for e in memory.experiments(campaign.id) if templates[e.template].direction == BASELINE), None
+    )
+    if first is None:
+        raise UserError(f"{campaign.id}: its baseline is not recorded: there is nothing to compare with")
+    try:
+        settings = Settings.model_validate_json(campaign.settings)
+    except ValidationError as error:
+        raise UserError(
+            f"{campaign.id}: its settings cannot be read by this version: {error.errors()[0]['msg']}"
+        ) from None
+    return Subject(
+        memory=memory,
+        campaign=campaign,
+        settings=settings,
+        problem=memory.problem(campaign.problem_id),
+        winner=winner,
+        winner_template=templates[winner.template],
+        baseline=first,
+        baseline_template=templates[first.template],
+    )
+
+
+# -- is the memory as it was written? -------------------------------------------------------------------
+
+
+def memory_part(subject: Subject) -> Part:
+    """Hashes computed anew from the recorded texts, and the issued certificate against the recorded numbers."""
+    faults = [*problem_faults(subject.problem), *_of(subject.winner, subject.winner_template)]
+    faults += _of(subject.baseline, subject.baseline_template)
+    if faults:
+        return failed("memory", f"tampered: {faults[0]}")
+    document = _issued(subject)
+    if document is None:
+        return reproduced(
+            "memory", "problem, template and candidate have their hashes; no certificate was issued"
+        )
+    if fault := _against(document, subject):
+        return failed("memory", f"tampered: {fault}")
+    return reproduced("memory", "problem, template and candidate have their hashes; the certificate agrees")
+
+
+def problem_faults(problem: ProblemRecord) -> Iterator[str]:
+    """A problem whose texts are not those of its id."""
+    computed = content_id("problem", problem.spec, problem.reference, problem.baseline)
+    if computed != problem.id:
+        yield f"the problem is recorded as {problem.id}, its texts are those of {computed}"
+
+
+def template_fault(template: TemplateRecord) -> str:
+    """Why a source is not that of its id; empty when it is."""
+    computed = content_id("template", template.source)
+    if computed == template.id:
+        return ""
+    return f"the template {template.name!r} is recorded as {template.id}, its source is that of {computed}"
+
+
+def candidate_fault(experiment: Experiment, source: str) -> str:
+    """Why a candidate is not its source and configuration; empty when it is."""
+    computed = content_id("candidate", source, experiment.configuration.key)
+    if computed == experiment.candidate:
+        return ""
+    return (
+        f"experiment {experiment.number} is recorded as candidate {experiment.candidate}, "
+        f"its source and configuration are those of {computed}"
+    )
+
+
+def _of(experiment: Experiment, template: TemplateRecord) -> list[str]:
+    return [
+        fault for fault in (template_fault(template), candidate_fault(experiment, template.source)) if fault
+    ]
+
+
+def _issued(subject: Subject) -> Certificate | None:
+    records = subject.memory.certificates(subject.campaign.id)
+    mine = [record for record in records if record.candidate == subject.winner.candidate]
+    if not mine:
+        return None
+    try:
+        return Certificate.model_validate_json(mine[-1].document)
+    except ValidationError:
+        return None  # of another version of the schema
+
+
+def _against(document: Certificate, subject: Subject) -> str:
+    for mismatch in verify_certificate(document, subject.memory):
+        if mismatch.where.replace("[", ".").partition(".")[0] in SEALED:
+            return f"the issued certificate and the recorded samples differ: {mismatch}"
+    return ""
+
+
+def problem_part(subject: Subject) -> Part:
+    """Whether the problem that goes by the campaign's name here is still the recorded one."""
+    name = subject.settings.problem
+    try:
+        here = load_problem(name)
+    except UserError as error:
+        return reproduced("problem", f"from the memory; none to compare with here ({error})")
+    record = subject.problem
+    if here.id == record.id:
+        return reproduced("problem", f"{record.name} here is the recorded one, {record.id}")
+    texts = {
+        "specification": (here.spec.model_dump_json(), record.spec),
+        "reference": (here.reference_source, record.reference),
+        "baseline": (here.baseline_source, record.baseline),
+    }
+    changed = " and ".join(name for name, (now, then) in texts.items() if now != then)
+    return differs(
+        "problem", f"changed since: the {changed} of {name} here is another; the recorded one is replayed"
+    )
+
+
+def readable(subject: Subject) -> Part | Facts:
+    """The winner's facts, or that this version cannot read them."""
+    try:
+        return subject.facts()
+    except UserError as error:
+        return unknown("candidate", f"{error}")
+
+
+def configuration_text(configuration: Configuration) -> str:
+    """For messages."""
+    return str(configuration) or "no tunables"
+
+
+def device_values(campaign: CampaignRecord) -> dict[str, object]:
+    """Facts of the device that the campaign was measured on."""
+    values: dict[str, object] = json.loads(campaign.device)
+    return values
