@@ -265,6 +265,8 @@ class _Reader:
         if kind is None:
             raise self._error(f"is not an allowed compiler setting ({', '.join(COMPILER_OPTIONS)})", path)
         checked = self._values(values, path)
+        if kind is bool and set(checked) <= {0, 1}:
+            checked = [bool(value) for value in checked]  # people write 0 and 1 as well
         for value in checked:
             if type(value) is not kind or (kind is int and not 0 <= int(value) <= 255):
                 raise self._error(f"has the value {value!r}, {kind.__name__} expected", path)
