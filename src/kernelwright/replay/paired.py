@@ -19,7 +19,7 @@ NARROW: Final = 0.01
 """Width of a log ratio's interval below which no more rounds are run."""
 WIDE: Final = 0.1
 """Width of a log ratio's interval above which agreement with 1 says nothing: the device is noisy."""
-WIDE_SHARE: Final = 0.5
+WIDE_SHARE: Final = 0.33
 """The same for agreement with a gain, as a share of that."""
 PROCESS_SPREAD: Final = 0.02
 """By how much short kernels differ from one process to the next on an H200 (docs/trust.md)."""
