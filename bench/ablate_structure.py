@@ -1,7 +1,6 @@
 """What structure brings, what numbers bring, what both bring together: campaigns on recorded replies of a model.
 
-    python bench/ablate_structure.py --problem examples/layer_norm --replies tests/data/replies/cpu_layer_norm.jsonl \\
-        --device cpu --evaluations 40
+    python bench/ablate_structure.py --problem examples/layer_norm --evaluations 40
 
 * ``structure``: every proposal of the first reply, each in its first configuration only;
 * ``numbers``: the first proposal alone, tuned;
