@@ -31,6 +31,7 @@ SHORTER_IN = {
     "import-batch": "tests/harness/detached/test_whole_loop.py::test_a_campaign_with_its_device_elsewhere_survives_kills",
     "run": "tests/test_readme.py::folder",
     "resume": "tests/test_readme.py::test_a_campaign_goes_on",
+    "replay": "tests/replay/test_whole.py::test_rebuilt",
     "export": "tests/cli/test_exchange.py::test_to_kernel_tuner_and_back",
     "import-space": "tests/cli/test_exchange.py::test_a_kernel_tuner_space_becomes_the_beginning_of_a_plan",
     "gauntlet": "tests/cli/test_gauntlet.py::test_cheats_are_caught_and_the_honest_pass",

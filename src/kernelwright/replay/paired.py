@@ -21,8 +21,16 @@ WIDE: Final = 0.1
 """Width of a log ratio's interval above which agreement with 1 says nothing: the device is noisy."""
 WIDE_SHARE: Final = 0.33
 """The same for agreement with a gain, as a share of that."""
-PROCESS_SPREAD: Final = 0.02
-"""By how much short kernels differ from one process to the next on an H200 (docs/trust.md)."""
+SHORT_MS: Final = 1.0
+SPREAD: Final = 0.02
+"""By how much kernels below :data:`SHORT_MS` differ from one process to the next on an H200 (docs/trust.md)."""
+LONG_SPREAD: Final = 0.005
+"""The same for longer ones."""
+
+
+def process_spread(time_ms: float, *, same_device: bool) -> float:
+    """Share by which a time may differ in another process; two devices of one model are taken to differ as much at least."""
+    return LONG_SPREAD if same_device and time_ms >= SHORT_MS else SPREAD
 
 
 @dataclass(frozen=True)
@@ -78,15 +86,15 @@ async def fight(
     return found or "the device was never undisturbed"
 
 
-def compared(then: Interval, now: Interval) -> Part:
-    """Whether a ratio is the recorded one, within both intervals and the spread between processes."""
+def compared(then: Interval, now: Interval, spread: float) -> Part:
+    """Whether a ratio is the recorded one, within both intervals and the ``spread`` between processes."""
     numbers = {
         "recorded": then.ratio, "recorded_low": then.low, "recorded_high": then.high,
         "ratio": now.ratio, "low": now.low, "high": now.high,
     }  # fmt: skip
     gap = then.gap(now)
     both = f"{now} of the baseline's time now, {then} then"
-    if gap > log(1 + PROCESS_SPREAD):
+    if gap > log(1 + spread):
         off = now.ratio / then.ratio - 1
         return failed("ratio", f"{both}: the intervals are {exp(gap) - 1:.1%} apart ({off:+.1%})", **numbers)
     if now.width > max(WIDE / 2, WIDE_SHARE * abs(log(then.ratio))):
@@ -96,7 +104,7 @@ def compared(then: Interval, now: Interval) -> Part:
     if gap:
         return reproduced(
             "ratio",
-            f"{both}: {exp(gap) - 1:.1%} apart, within the {PROCESS_SPREAD:.0%} by which processes differ",
+            f"{both}: {exp(gap) - 1:.1%} apart, within the {spread:.1%} by which processes differ",
             **numbers,
         )
     return reproduced("ratio", f"{both}: the intervals overlap", **numbers)

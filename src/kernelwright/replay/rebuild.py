@@ -15,7 +15,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, Harness
-from kernelwright.replay.paired import Interval, compared, fight, interval_of
+from kernelwright.replay.paired import Interval, compared, fight, interval_of, process_spread
 from kernelwright.replay.problem_files import write_problem
 from kernelwright.replay.subject import Subject, memory_part, problem_part, readable
 from kernelwright.replay.times import shifts, times_part
@@ -137,7 +137,12 @@ class _Session:
                 "ratio",
                 f"{now} of the baseline's time on this device: another device's ratio is not compared",
             )
-        return compared(self._recorded(now), now)
+        time = self.facts.objective.time(self.subject.winner.outcome.times_ms())
+        return compared(self._recorded(now), now, process_spread(time, same_device=self._same_device))
+
+    @property
+    def _same_device(self) -> bool:
+        return self.facts.device.uuid == self.harness.facts.uuid
 
     def _recorded(self, now: Interval) -> Interval:
         """The interval at the campaign's end; without one the ratio of the search's medians, as unsure as today's."""
@@ -156,14 +161,16 @@ class _Session:
             return [
                 differs("times", f"not compared: recorded on {self.facts.device.model}, this is {here.model}")
             ]
-        then = shifts(self.subject.winner.outcome, winner)
+        same = self._same_device
+        then = shifts(self.subject.winner.outcome, winner, same_device=same)
         if here.kind == "cpu":
             mean = sum(shift.share for shift in then) / len(then)
             return [
                 differs("times", f"not compared on a cpu, whose clock others share ({mean:+.0%} in the mean)")
             ]
         measured = baseline.status is Status.MEASURED
-        return [times_part(then, shifts(self.subject.baseline.outcome, baseline) if measured else [])]
+        beside = shifts(self.subject.baseline.outcome, baseline, same_device=same) if measured else []
+        return [times_part(then, beside)]
 
 
 def same_model(then: DeviceFacts, now: DeviceFacts) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from kernelwright.campaign.standing import SURE, median_errors
 from kernelwright.core.outcome import CaseTiming, Outcome
-from kernelwright.replay.paired import PROCESS_SPREAD
+from kernelwright.replay.paired import process_spread
 from kernelwright.replay.verdicts import Part, failed, reproduced, unknown
 
 NOISY: Final = 0.1
@@ -37,7 +37,7 @@ class Shift:
         return f"{self.case} {self.then_ms:.4g} ms then, {self.now_ms:.4g} ms now ({self.share:+.1%}, {self.tolerance:.1%} allowed)"
 
 
-def shifts(then: Outcome, now: Outcome) -> list[Shift]:
+def shifts(then: Outcome, now: Outcome, *, same_device: bool) -> list[Shift]:
     """By case, in the recorded order. Both outcomes are measured."""
     before, after = median_errors(then), median_errors(now)
     measured: dict[str, CaseTiming] = {timing.case: timing for timing in now.cases}
@@ -46,7 +46,8 @@ def shifts(then: Outcome, now: Outcome) -> list[Shift]:
             timing.case,
             timing.median_ms,
             measured[timing.case].median_ms,
-            PROCESS_SPREAD + SURE * hypot(before[timing.case], after[timing.case]) / timing.median_ms,
+            process_spread(timing.median_ms, same_device=same_device)
+            + SURE * hypot(before[timing.case], after[timing.case]) / timing.median_ms,
         )
         for timing in then.cases
         if timing.case in measured

@@ -1,0 +1,135 @@
+"""A real campaign on the cpu, replayed in all ways from the command line; a model's replies are scripted."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernelwright.campaign.sitting import MEMORY_FILE
+from kernelwright.cli.main import main
+from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import load_problem
+
+from .campaigns import tampered
+
+CODE = """/* kernelwright
+[tune]
+ELEMENTS = [8]
+[[launch]]
+kernel = "add"
+grid = ["cdiv(N, 128 * ELEMENTS)"]
+block = [128]
+args = ["A", "B", "C", "N"]
+*/
+extern "C" __global__ void add(const float* A, const float* B, float* C, int N)
+{
+    const int start = blockIdx.x * (128 * ELEMENTS) + threadIdx.x;
+    for (int e = 0; e < ELEMENTS; ++e) {
+        const int i = start + e * 128;
+        if (i < N)
+            C[i] = A[i] + B[i];
+    }
+}
+"""
+REPLY = f"<proposal>\nkind: template\nname: strides\ndirection: coarse\n```\n{CODE}```\n</proposal>\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A problem of two sizes, and a campaign on it whose winner a model wrote."""
+    path = tmp_path_factory.mktemp("whole")
+    problem = path / "small"
+    shutil.copytree(load_problem("vector_add").folder, problem)
+    shutil.rmtree(problem / "catalogue")
+    text = (problem / "problem.toml").read_text(encoding="utf-8")
+    head = text[: text.index("[[slow_cases]]")]
+    cases = "".join(f"[[slow_cases]]\nsizes = {{ N = {n} }}\n" for n in (65536, 262144))
+    (problem / "problem.toml").write_text(head + cases, encoding="utf-8")
+    (path / "replies.jsonl").write_text(json.dumps({"text": REPLY}) + "\n", encoding="utf-8")
+    code = called(
+        "run", str(problem), "--device", "cpu", "--evaluations", "2", "--dir", str(path / "memory"), "--json",
+        "--model", f"recorded:{path / 'replies.jsonl'}", "--max-requests", "1", "--seconds", "100",
+    )  # fmt: skip
+    assert code == 0
+    return path
+
+
+def called(*words: str) -> object:
+    with pytest.raises(SystemExit) as done:
+        main(list(words))
+    return done.value.code
+
+
+def replayed(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, dict[str, Any]]:
+    capsys.readouterr()
+    code = called("replay", "last", "--json", "--dir", str(folder), *words)
+    result = json.loads(capsys.readouterr().out)["replays"][0]
+    return code, {**result, "parts": {part["name"]: part for part in result["parts"]}}
+
+
+def test_rebuilt(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, result = replayed(folder / "memory", capsys)
+    parts = result["parts"]
+    for name in ("memory", "problem", "binary", "checks", "sanitizer"):
+        assert parts[name]["verdict"] == "reproduced", parts[name]
+    # Other work on this machine may make the ratio unsure; it cannot turn the win into something else.
+    assert parts["ratio"]["verdict"] in {"reproduced", "cannot be judged"}, parts["ratio"]
+    assert parts["ratio"]["numbers"]["high"] < 1
+    assert parts["times"]["verdict"] == "differs"
+    assert code == (0 if result["verdict"] == "reproduced" else 1)
+
+
+def test_derived_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, result = replayed(folder / "memory", capsys, "--mode", "rederive")
+    assert (code, result["verdict"]) == (0, "reproduced"), result
+    assert "2 experiments of 2 templates" in result["parts"]["trajectory"]["reason"]
+
+
+def test_found_again_from_the_recorded_replies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, result = replayed(folder / "memory", capsys, "--mode", "regenerate")
+    assert (code, result["verdict"]) == (0, "reproduced"), result
+    assert "the very same candidate" in result["parts"]["winner"]["reason"]
+    assert "without 1 of 2 templates" in result["parts"]["search"]["reason"]
+
+
+def test_not_found_again_by_a_model_that_knows_nothing(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replies = tmp_path / "stop.jsonl"
+    replies.write_text(json.dumps({"text": "<proposal>\nkind: stop\n</proposal>"}) + "\n", encoding="utf-8")
+    code, result = replayed(
+        folder / "memory",
+        capsys,
+        "--mode",
+        "regenerate",
+        "--model",
+        f"recorded:{replies}",
+        "--evaluations",
+        "2",
+    )
+    assert (code, result["verdict"]) == (1, "not reproduced"), result
+    assert result["parts"]["winner"]["reason"].startswith("not reached: baseline takes")
+
+
+def test_a_tampered_memory_is_one_line_and_exit_code_1(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tampered(folder / "memory" / MEMORY_FILE, tmp_path, "UPDATE templates SET source = source || ' '")
+    capsys.readouterr()
+    assert called("replay", "last", "--dir", str(tmp_path), "--mode", "all") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("tampered" in line for line in lines if line.startswith("  ")) == 3
+
+
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Memory.open(tmp_path / MEMORY_FILE):
+        pass
+    for words in (
+        ["nobody", "--dir", str(tmp_path)],
+        ["last", "--dir", str(tmp_path / "none")],
+        ["last", "--mode", "x"],
+    ):
+        assert called("replay", *words) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
