@@ -96,7 +96,29 @@ class Gpu(FakeHarness):
         return replace(result, cases=tuple(both))
 
 
-async def make_campaign(folder: Path, *replies: str, problem: str = "vector_add", **settings: object) -> Path:
+@dataclass
+class Specialists(Gpu):
+    """``t1`` is fast on the smallest case, ``t2`` on the others; what is put together has both times."""
+
+    times: dict[tuple[str, int], float | Status] = field(default_factory=lambda: {("baseline", 0): 2.0})
+
+    async def benchmark(
+        self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+    ) -> Outcome:
+        outcome = await super().benchmark(candidate, compiled, screen)
+        name, x = name_of(candidate)
+        fast = {"t1": CASES[:1], "t2": CASES[1:], "dispatch": CASES}.get(name, [])
+        share = [0.7 - 0.01 * x if timing.case in fast else 0.85 - 0.01 * x for timing in outcome.cases]
+        timings = [
+            replace(timing, samples_ms=tuple(part * sample for sample in timing.samples_ms))
+            for part, timing in zip(share, outcome.cases, strict=True)
+        ]
+        return replace(outcome, cases=tuple(timings))
+
+
+async def make_campaign(
+    folder: Path, *replies: str, problem: str = "vector_add", harness: Gpu | None = None, **settings: object
+) -> Path:
     """A finished campaign with its certificate; the memory's file."""
     texts = replies or (proposal("t1") + proposal("t2"), STOP, STOP, STOP)
     given = {"problem": problem, "device": "cuda:0", "slow_cases": True, "young_budget": 2, "proposals": 2}
@@ -112,7 +134,7 @@ async def make_campaign(folder: Path, *replies: str, problem: str = "vector_add"
             ProblemRecord(PROBLEM.id, PROBLEM.name, spec, PROBLEM.reference_source, PROBLEM.baseline_source),
         )
         campaign = Campaign(
-            id=NAME, settings=values, problem=PROBLEM, harness=Gpu(TIMES), memory=memory, proposer=Proposals(),
+            id=NAME, settings=values, problem=PROBLEM, harness=harness or Gpu(TIMES), memory=memory, proposer=Proposals(),
             listener=Silent(), budget=Budget(60.0, values.evaluations), models={model.name: model},
         )  # fmt: skip
         await campaign.run()

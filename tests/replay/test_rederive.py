@@ -1,38 +1,66 @@
 """The trajectory from the memory alone: everything follows, and what was changed is named."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from kernelwright.generation.dispatch import DISPATCH
 from kernelwright.memory.records import Milestone
 from kernelwright.memory.store import Memory
 from kernelwright.replay import Replayed, Verdict, read_subject, rederive
 from kernelwright.replay.leads import Leads
 
 from ..campaign.test_writing import STOP, proposal
-from .campaigns import NAME, make_campaign, tampered
+from .campaigns import NAME, Specialists, make_campaign, tampered
 
 
 def derive(file: Path) -> Replayed:
     with Memory.open(file, read_only=True) as memory:
-        return rederive(read_subject(memory, NAME))
+        return asyncio.run(rederive(read_subject(memory, NAME)))
 
 
 def test_everything_follows(finished: Path) -> None:
     result = derive(finished)
     assert result.verdict is Verdict.REPRODUCED, result.why
     assert "9 experiments of 3 templates" in result.why
+    assert result.parts[-1].reason == (
+        "played from its seed on the recorded outcomes, 9 of 9 candidates asked for are recorded, and the same one leads"
+    )
 
 
-async def test_edits_and_repairs_follow_from_their_replies(tmp_path: Path) -> None:
+def test_candidates_put_together_follow_from_their_parts(tmp_path: Path) -> None:
+    file = asyncio.run(
+        make_campaign(
+            tmp_path,
+            proposal("t1", values=12) + proposal("t2", values=12),
+            STOP,
+            STOP,
+            STOP,
+            harness=Specialists(),
+        )
+    )
+    with Memory.open(file, read_only=True) as memory:
+        made = [t for t in memory.templates(NAME).values() if t.proposer == DISPATCH]
+        assert len(made) == 1
+    assert derive(file).verdict is Verdict.REPRODUCED, derive(file).why
+    changed = f"UPDATE proposals SET parents = json_array(parents ->> 1, parents ->> 0) WHERE template = '{made[0].id}'"
+    (tmp_path / "changed").mkdir()
+    result = derive(tampered(file, tmp_path / "changed", changed))
+    assert "does not follow: it is not its parts put together" in result.why
+
+
+def test_edits_and_repairs_follow_from_their_replies(tmp_path: Path) -> None:
     edit = (
         "<proposal>\nkind: edit\nparent: {}\nname: t2\ndirection: more\nrationale: r\npredicted: p\n```\n"
         "<<<<<<< SEARCH\n{{ A[0] = 1; }}\n=======\n{{ A[0] = 1; A[1] = 2; A[2] = 3; A[3] = 4; A[4] = 7; }}\n>>>>>>> REPLACE\n```\n</proposal>\n"
     )
-    first = await make_campaign(tmp_path / "first", proposal("t1"), STOP, STOP, STOP)
+    first = asyncio.run(make_campaign(tmp_path / "first", proposal("t1"), STOP, STOP, STOP))
     with Memory.open(first, read_only=True) as memory:
         parent = next(t.id for t in memory.templates(NAME).values() if t.name.startswith("t1"))
-    file = await make_campaign(tmp_path / "second", proposal("t1"), edit.format(parent), STOP, STOP, STOP)
+    file = asyncio.run(
+        make_campaign(tmp_path / "second", proposal("t1"), edit.format(parent), STOP, STOP, STOP)
+    )
     with Memory.open(file, read_only=True) as memory:
         assert parent in {p for t in memory.templates(NAME).values() for p in t.parents}
     assert derive(file).verdict is Verdict.REPRODUCED, derive(file).why

@@ -9,6 +9,7 @@ import typer
 
 from kernelwright.cli.options import (
     DEFAULT_DIR,
+    DETACHED,
     MEMORY_FILE,
     CampaignArgument,
     DirOption,
@@ -17,6 +18,7 @@ from kernelwright.cli.options import (
     pick_device,
     use_slow_cases,
 )
+from kernelwright.core.errors import UserError
 from kernelwright.memory.store import Memory
 from kernelwright.replay import (
     Replayed,
@@ -75,7 +77,7 @@ def replay(
         name = _device(subject, device)
         results = []
         if mode in {Mode.REDERIVE, Mode.ALL}:
-            results.append(rederive(subject))
+            results.append(asyncio.run(rederive(subject)))
         if mode in {Mode.REBUILD, Mode.ALL}:
             slow = _slow(subject, name)
             opener = local_harness(subject, name, slow=slow, strict=strict)
@@ -97,7 +99,10 @@ def _device(subject: Subject, device: str) -> str:
     """``auto`` is a device of the recorded kind, where this machine has one."""
     if device == "auto" and device_values(subject.campaign)["kind"] == "cpu":
         return "cpu"
-    return pick_device(device)
+    name = pick_device(device)
+    if name.startswith(DETACHED):
+        raise UserError("--device detached: a replay needs its device here: give auto, cpu or cuda:N")
+    return name
 
 
 def _slow(subject: Subject, device: str) -> bool:

@@ -63,7 +63,7 @@ async def rebuild(subject: Subject, open_harness: OpenHarness) -> Replayed:
 
 async def _again(subject: Subject, facts: Facts, open_harness: OpenHarness) -> list[Part]:
     with tempfile.TemporaryDirectory(prefix="kernelwright-replay-") as scratch:
-        folder = Path(scratch) / subject.problem.name
+        folder = Path(scratch) / "problem"
         try:
             await asyncio.to_thread(write_problem, subject.problem, folder)
         except UserError as error:

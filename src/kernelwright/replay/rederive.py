@@ -7,7 +7,6 @@ what the memory says. No device is used: a harness that only knows the recorded 
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import Campaign
@@ -27,17 +26,26 @@ from kernelwright.core.statistics import Verdict as Judgement
 from kernelwright.devices.base import DuelCase
 from kernelwright.memory.records import Duel, Experiment, TemplateRecord
 from kernelwright.problems.loader import Case, Problem
-from kernelwright.problems.spec import ProblemSpec
 from kernelwright.replay.derivation import CATALOGUE, Derivation
 from kernelwright.replay.leads import Leads
+from kernelwright.replay.play import play
 from kernelwright.replay.recorded_harness import RecordedHarness
-from kernelwright.replay.subject import Subject, candidate_fault, problem_faults, template_fault
-from kernelwright.replay.verdicts import Part, Replayed, differs, failed, reproduced, unknown
+from kernelwright.replay.subject import (
+    Subject,
+    candidate_fault,
+    problem_faults,
+    recorded_problem,
+    template_fault,
+)
+from kernelwright.replay.verdicts import Part, Replayed, Verdict, differs, failed, reproduced, unknown
 
 
-def rederive(subject: Subject) -> Replayed:
+async def rederive(subject: Subject) -> Replayed:
     """Needs no device. The first deviation is named; what lies behind it follows from it."""
-    return Replayed("rederive", subject.campaign.id, tuple(_parts(subject)))
+    parts = list(_parts(subject))
+    if all(part.verdict in {Verdict.REPRODUCED, Verdict.DIFFERS} for part in parts):
+        parts.append(await play(subject))
+    return Replayed("rederive", subject.campaign.id, tuple(parts))
 
 
 def _parts(subject: Subject) -> Iterator[Part]:
@@ -81,9 +89,7 @@ class Walk:
     @classmethod
     def begin(cls, subject: Subject, templates: dict[str, TemplateRecord]) -> "Walk":
         """Before the first experiment. Raises UserError for texts that this version cannot read."""
-        record = subject.problem
-        spec = ProblemSpec.model_validate_json(record.spec)
-        problem = Problem(spec, Path(record.name), record.reference, record.baseline)
+        problem = recorded_problem(subject.problem)
         campaign = Campaign(
             id=subject.campaign.id,
             settings=subject.settings.model_copy(

@@ -67,7 +67,7 @@ async def _search(subject: Subject, facts: Facts, terms: Terms, listener: Listen
     kept = [t for t in templates.values() if t.id not in withheld and t.id != subject.baseline.template]
     with tempfile.TemporaryDirectory(prefix="kernelwright-replay-") as scratch:
         folder = Path(scratch)
-        problem = folder / subject.problem.name
+        problem = folder / "problem"
         try:
             catalogue = {f"t{number:04d}": template.source for number, template in enumerate(kept)}
             await asyncio.to_thread(write_problem, subject.problem, problem, catalogue)
@@ -129,7 +129,7 @@ def _settings(subject: Subject, terms: Terms, folder: Path, requests: Sequence[R
     evaluations = took if terms.evaluations is None else min(took, terms.evaluations)
     seconds = terms.seconds or max(LEAST_SECONDS, subject.campaign.seconds)
     changes = {
-        "problem": str(folder / subject.problem.name),
+        "problem": str(folder / "problem"),
         "device": terms.device,
         "slow_cases": terms.slow,
         "strict": terms.strict,

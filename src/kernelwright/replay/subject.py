@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
@@ -11,12 +12,12 @@ from kernelwright.campaign.settings import Settings
 from kernelwright.certificate import Certificate, verify_certificate
 from kernelwright.certificate.build import incumbent_of
 from kernelwright.certificate.facts import BASELINE, Facts, read_facts
-from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
 from kernelwright.core.identity import content_id
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment, ProblemRecord, TemplateRecord
 from kernelwright.memory.store import Memory
-from kernelwright.problems.loader import load_problem
+from kernelwright.problems.loader import Problem, load_problem
+from kernelwright.problems.spec import ProblemSpec
 from kernelwright.replay.verdicts import Part, differs, failed, reproduced, unknown
 
 SEALED: Final = ("content_sha256", "hashes", "subject", "cases", "baseline_cases", "baseline", "confirmation")
@@ -66,10 +67,17 @@ def read_subject(memory: Memory, name: str) -> Subject:
     winner = memory.experiment(campaign.id, candidate)
     templates = memory.templates(campaign.id)
     first = next(
-        (e for e in memory.experiments(campaign.id) if templates[e.template].direction == BASELINE), None
+        (
+            e
+            for e in memory.experiments(campaign.id)
+            if e.template in templates and templates[e.template].direction == BASELINE
+        ),
+        None,
     )
-    if first is None:
-        raise UserError(f"{campaign.id}: its baseline is not recorded: there is nothing to compare with")
+    if first is None or winner.template not in templates:
+        raise UserError(
+            f"{campaign.id}: its baseline or its winner's source is not recorded: nothing to replay"
+        )
     try:
         settings = Settings.model_validate_json(campaign.settings)
     except ValidationError as error:
@@ -178,17 +186,22 @@ def problem_part(subject: Subject) -> Part:
     )
 
 
+def recorded_problem(record: ProblemRecord) -> Problem:
+    """The problem without its folder. Raises UserError when this version cannot read it."""
+    try:
+        spec = ProblemSpec.model_validate_json(record.spec)
+    except ValidationError as error:
+        what = error.errors()[0]["msg"]
+        raise UserError(f"the problem {record.name} cannot be read by this version: {what}") from None
+    return Problem(spec, Path(record.name), record.reference, record.baseline)
+
+
 def readable(subject: Subject) -> Part | Facts:
     """The winner's facts, or that this version cannot read them."""
     try:
         return subject.facts()
     except UserError as error:
         return unknown("candidate", f"{error}")
-
-
-def configuration_text(configuration: Configuration) -> str:
-    """For messages."""
-    return str(configuration) or "no tunables"
 
 
 def device_values(campaign: CampaignRecord) -> dict[str, object]:
