@@ -52,7 +52,7 @@ class Gpu(FakeHarness):
     factor: float = 1.0
     noise: float = 0.001
     build: str = ""
-    by_source: dict[str, tuple[str, int]] = field(default_factory=dict)
+    method: str = "events"
 
     def _answer(self, candidate: Candidate) -> float | Status:
         answer = self.times.get(name_of(candidate), 1.9)
@@ -70,7 +70,7 @@ class Gpu(FakeHarness):
             return outcome
         time = outcome.cases[0].median_ms
         timings = [
-            CaseTiming(case, self._samples(n * time, 8, n), "events") for n, case in enumerate(CASES, 1)
+            CaseTiming(case, self._samples(n * time, 8, n), self.method) for n, case in enumerate(CASES, 1)
         ]
         return replace(outcome, cases=tuple(timings), seconds={"time": 0.01 * len(self.measured)})
 

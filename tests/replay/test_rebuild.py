@@ -123,6 +123,19 @@ async def test_a_slower_clock_is_not_the_kernel(finished: Path) -> None:
     assert "the baseline shifts alike" in part(result, "times").reason
 
 
+async def test_times_taken_in_another_way_are_not_compared(finished: Path) -> None:
+    result = await replay(finished, Gpu(TIMES, method="graph"))
+    assert part(result, "times").reason == "not comparable: N=65536 was timed by events, now by graph"
+
+
+async def test_a_certificate_of_before_the_campaign_went_on_is_no_tampering(
+    finished: Path, tmp_path: Path
+) -> None:
+    again = "INSERT INTO duels SELECT number + 10, campaign, challenger, incumbent, promoted, verdict, replace(samples, '1.', '3.'), seconds, recorded FROM duels WHERE verdict LIKE '%\"confirmation\": true%'"
+    result = await replay(tampered(finished, tmp_path, again), Gpu(TIMES))
+    assert "the certificate agrees" in part(result, "memory").reason
+
+
 async def test_what_fails_a_check_now_is_named(finished: Path) -> None:
     file = finished
     wrong = {**TIMES, **{("t2", x): Status.WRONG for x in range(1, 5)}}

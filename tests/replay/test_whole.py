@@ -9,7 +9,6 @@ import pytest
 
 from kernelwright.campaign.sitting import MEMORY_FILE
 from kernelwright.cli.main import main
-from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 
 from .campaigns import tampered
@@ -123,13 +122,19 @@ def test_a_tampered_memory_is_one_line_and_exit_code_1(
     assert sum("tampered" in line for line in lines if line.startswith("  ")) == 3
 
 
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Memory.open(tmp_path / MEMORY_FILE):
-        pass
+def test_bad_input_is_one_line_and_exit_code_2(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = ["--dir", str(folder / "memory")]
     for words in (
-        ["nobody", "--dir", str(tmp_path)],
-        ["last", "--dir", str(tmp_path / "none")],
-        ["last", "--mode", "x"],
+        ["nobody", *here],
+        ["last", "--dir", str(tmp_path)],
+        ["last", *here, "--mode", "x"],
+        ["last", *here, "--device", "toaster"],
+        ["last", *here, "--device", "detached:x"],
+        ["last", *here, "--model", "anthropic:x"],
+        ["last", *here, "--mode", "regenerate", "--model", "nonsense"],
     ):
-        assert called("replay", *words) == 2
+        capsys.readouterr()
+        assert called("replay", *words) == 2, words
         assert len(capsys.readouterr().err.splitlines()) == 1

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kernelwright.campaign.events import Progress, Silent
 from kernelwright.cli.options import (
     DEFAULT_DIR,
     DETACHED,
@@ -18,6 +19,7 @@ from kernelwright.cli.options import (
     pick_device,
     use_slow_cases,
 )
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UserError
 from kernelwright.memory.store import Memory
 from kernelwright.replay import (
@@ -72,27 +74,40 @@ def replay(
     as_json: JsonOption = False,
 ) -> int:
     """Repeat a campaign's win: reproduced or not, by how much, and why. Exit code 0 only when reproduced."""
+    if mode not in {Mode.REGENERATE, Mode.ALL} and (model or evaluations or seconds):
+        raise UserError("--model, --evaluations and --seconds are for --mode regenerate (or all)")
+    ways = [each for each in (Mode.REDERIVE, Mode.REBUILD, Mode.REGENERATE) if mode in {each, Mode.ALL}]
+    results = []
     with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
         subject = read_subject(memory, campaign)
-        name = _device(subject, device)
-        results = []
-        if mode in {Mode.REDERIVE, Mode.ALL}:
-            results.append(asyncio.run(rederive(subject)))
-        if mode in {Mode.REBUILD, Mode.ALL}:
-            slow = _slow(subject, name)
-            opener = local_harness(subject, name, slow=slow, strict=strict)
-            results.append(asyncio.run(rebuild(subject, opener)))
-        if mode in {Mode.REGENERATE, Mode.ALL}:
-            results.append(
-                asyncio.run(
-                    regenerate(
-                        subject,
-                        Terms(name, _slow(subject, name), tuple(model or ()), evaluations, seconds, strict),
-                    )
+        for way in ways:
+            if way is Mode.REDERIVE:
+                work = rederive(subject)
+            elif way is Mode.REBUILD:
+                name = _device(subject, device)
+                work = rebuild(
+                    subject, local_harness(subject, name, slow=_slow(subject, name), strict=strict)
                 )
-            )
-    _print(results, as_json=as_json)
+            else:
+                name = _device(subject, device)
+                terms = Terms(name, _slow(subject, name), tuple(model or ()), evaluations, seconds, strict)
+                work = regenerate(subject, terms, Silent() if as_json else _Leaders())
+            results.append(asyncio.run(work))
+            if not as_json:
+                _print(results[-1])
+    if as_json:
+        typer.echo(json.dumps({"replays": [result.as_json() for result in results]}))
     return 0 if all(result.verdict is Verdict.REPRODUCED for result in results) else 1
+
+
+class _Leaders(Silent):
+    """Shows on stderr how a search goes."""
+
+    def leads(self, candidate: Candidate, progress: Progress) -> None:
+        """A new incumbent."""
+        ratio = "unknown" if progress.ratio is None else f"{progress.ratio:.3f}"
+        told = f"{candidate} leads at {ratio} of the baseline's time"
+        typer.echo(f"  after {progress.experiments} experiments {told}", err=True)
 
 
 def _device(subject: Subject, device: str) -> str:
@@ -113,11 +128,8 @@ def _slow(subject: Subject, device: str) -> bool:
     return use_slow_cases(device, chosen=None)
 
 
-def _print(results: list[Replayed], *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps({"replays": [result.as_json() for result in results]}))
-        return
-    for result in results:
-        for part in result.parts:
-            typer.echo(f"  {part}")
-        typer.echo(f"{result.mode} of {result.campaign}: {result.verdict} ({result.why})")
+def _print(result: Replayed) -> None:
+    for part in result.parts:
+        typer.echo(f"  {part}")
+    why = "" if result.verdict is Verdict.REPRODUCED else f" ({result.why})"
+    typer.echo(f"{result.mode} of {result.campaign}: {result.verdict}{why}")

@@ -1,9 +1,11 @@
 """(a) The incumbent built again from the memory alone, checked, and timed against the record."""
 
 import asyncio
+import json
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import fields
 from pathlib import Path
 
 from kernelwright import __version__
@@ -13,12 +15,13 @@ from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Outcome, Status
+from kernelwright.devices.base import TimingProtocol
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, Harness
 from kernelwright.replay.paired import Interval, compared, fight, interval_of, process_spread
 from kernelwright.replay.problem_files import write_problem
 from kernelwright.replay.subject import Subject, memory_part, problem_part, readable
-from kernelwright.replay.times import shifts, times_part
+from kernelwright.replay.times import shifts, timed_otherwise, times_part
 from kernelwright.replay.verdicts import (
     Part,
     Replayed,
@@ -43,10 +46,19 @@ def local_harness(subject: Subject, device: str, *, slow: bool, strict: bool = F
             seed=subject.settings.seed,
             compile_workers=2,
             slow_cases=slow,
+            timing=recorded_timing(subject),
             strict=strict,
         )
 
     return opened
+
+
+def recorded_timing(subject: Subject) -> TimingProtocol | None:
+    """How the campaign timed; ``None`` where this version cannot time so."""
+    note = subject.memory.notes(subject.campaign.id).get("timing")
+    known = {field.name for field in fields(TimingProtocol)}
+    values = json.loads(note) if note else {}
+    return TimingProtocol(**values) if values and set(values) == known else None
 
 
 async def rebuild(subject: Subject, open_harness: OpenHarness) -> Replayed:
@@ -161,6 +173,8 @@ class _Session:
             return [
                 differs("times", f"not compared: recorded on {self.facts.device.model}, this is {here.model}")
             ]
+        if otherwise := timed_otherwise(self.subject.winner.outcome, winner):
+            return [unknown("times", f"not comparable: {otherwise}")]
         same = self._same_device
         then = shifts(self.subject.winner.outcome, winner, same_device=same)
         if here.kind == "cpu":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kernelwright.campaign.campaign import BaselineFailed
 from kernelwright.campaign.duels import shown_in
 from kernelwright.campaign.events import Listener, Silent
 from kernelwright.campaign.settings import Settings
@@ -68,14 +69,17 @@ async def _search(subject: Subject, facts: Facts, terms: Terms, listener: Listen
     with tempfile.TemporaryDirectory(prefix="kernelwright-replay-") as scratch:
         folder = Path(scratch)
         problem = folder / "problem"
+        catalogue = {f"t{number:04d}": template.source for number, template in enumerate(kept)}
         try:
-            catalogue = {f"t{number:04d}": template.source for number, template in enumerate(kept)}
             await asyncio.to_thread(write_problem, subject.problem, problem, catalogue)
-            settings = _settings(subject, terms, folder, requests)
-            result = await start_campaign(settings, folder / "memory", listener)
-            found = await asyncio.to_thread(_found, folder / "memory")
         except UserError as error:
+            return [unknown("problem", f"{error}")]
+        settings = _settings(subject, terms, folder, requests)
+        try:
+            result = await start_campaign(settings, folder / "memory", listener)
+        except BaselineFailed as error:
             return [unknown("search", f"{error}")]
+        found = await asyncio.to_thread(_found, folder / "memory")
         told = (
             f"without {len(withheld)} of {len(templates)} templates, "
             f"{result.experiments} of {settings.evaluations} experiments found {found}"

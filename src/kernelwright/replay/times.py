@@ -14,6 +14,15 @@ NOISY: Final = 0.1
 """Share of a time that the tolerance may be before agreement says nothing."""
 
 
+def timed_otherwise(then: Outcome, now: Outcome) -> str:
+    """Where both were not timed in the same way, so that times say nothing; empty where they were."""
+    methods = {timing.case: timing.method for timing in now.cases}
+    for timing in then.cases:
+        if methods.get(timing.case, timing.method) != timing.method:
+            return f"{timing.case} was timed by {timing.method}, now by {methods[timing.case]}"
+    return ""
+
+
 @dataclass(frozen=True)
 class Shift:
     """A case's median now over the recorded one, less 1, and how far it may be off."""
