@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +23,14 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) 
 
 
 @pytest.fixture
-def campaign(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> dict[str, Any]:
-    """A short campaign on the cpu device; the object that ``run --json`` ends with."""
+def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """A short campaign on the cpu device in a process of its own; the object that ``run --json`` ends with."""
     monkeypatch.chdir(tmp_path)
-    out = command(
-        capsys, "run", "reduce_sum", "--device", "cpu", "--evaluations", "8", "--seconds", "100", "--json"
+    words = ["run", "reduce_sum", "--device", "cpu", "--evaluations", "8", "--seconds", "100", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "kernelwright", *words], capture_output=True, text=True, check=True
     )
-    result: dict[str, Any] = json.loads(out.splitlines()[-1])
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
