@@ -44,6 +44,11 @@ async def test_the_same_again(finished: Path) -> None:
         ("UPDATE problems SET reference = reference || ' '", "its texts are those of"),
         ("UPDATE measurements SET samples_ms = replace(samples_ms, '0.9', '0.4')", "samples differ: cases["),
         ("UPDATE duels SET samples = replace(samples, '1.', '3.')", "samples differ: confirmation."),
+        ("DELETE FROM experiments WHERE number = 3", "counts 9 experiments, 8 are recorded"),
+        (
+            "DELETE FROM duels WHERE verdict LIKE '%\"confirmation\": true%'",
+            "of the issued certificate is not recorded",
+        ),
         ("UPDATE experiments SET configuration = '{\"X\":1}' WHERE number > 1", "configuration are those of"),
     ],
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.core.errors import MemoryFileError
 from kernelwright.generation.dispatch import DISPATCH
 from kernelwright.memory.records import Milestone
 from kernelwright.memory.store import Memory
@@ -112,6 +113,14 @@ CHANGES = {
         "UPDATE requests SET reply = 'nothing' WHERE id = '0001'",
         "does not follow: no recorded reply of scripted:x gives it",
     ),
+    "who wrote it": (
+        "UPDATE proposals SET proposer = 'other:y' WHERE proposer = 'scripted:x'",
+        "no recorded reply of other:y gives it",
+    ),
+    "a rationale": (
+        "UPDATE proposals SET rationale = 'genius' WHERE proposer = 'scripted:x'",
+        "its rationale or prediction is not that of its reply",
+    ),
     "the problem": ("UPDATE problems SET baseline = baseline || ' '", "tampered: the problem is recorded as"),
 }
 
@@ -123,6 +132,14 @@ def test_what_was_changed_is_named_in_one_line(what: str, finished: Path, tmp_pa
     assert result.verdict is Verdict.NOT_REPRODUCED
     assert reason in result.why
     assert len(result.why.splitlines()) == 1
+
+
+def test_a_record_that_cannot_be_read_is_bad_input(finished: Path, tmp_path: Path) -> None:
+    for number, change in enumerate(("spent = '{'", "status = 'fine'", "configuration = ''")):
+        (tmp_path / f"{number}").mkdir()
+        file = tampered(finished, tmp_path / f"{number}", f"UPDATE experiments SET {change} WHERE number = 3")
+        with pytest.raises(MemoryFileError, match="damaged or was tampered with"):
+            derive(file)
 
 
 def milestone(experiment: int, ratio: float = 1.0) -> Milestone:

@@ -33,7 +33,9 @@ class Derivation:
         self._slow = slow
         self._catalogue = _catalogue_ids(problem_name)
         self._templates = {record.id: record for record in templates}
-        self._written = set(self._of_replies(requests))
+        self._written: dict[str, list[tuple[str, str, str]]] = {}
+        for request in requests:
+            self._take(request)
 
     def fault(self, template: TemplateRecord, candidates: Mapping[str, Candidate]) -> str:
         """Why it does not follow, empty when it does. ``candidates`` are those that were known by then."""
@@ -45,13 +47,19 @@ class Derivation:
             return "" if known else "the problem's catalogue has no such text (any more)"
         if template.proposer == DISPATCH:
             return self._dispatch_fault(template, candidates)
-        return "" if template.id in self._written else f"no recorded reply of {template.proposer} gives it"
+        written = self._written.get(template.id, [])
+        if all(model != template.proposer for model, _, _ in written):
+            return f"no recorded reply of {template.proposer} gives it"
+        told = (template.proposer, template.rationale, template.predicted)
+        return "" if told in written else "its rationale or prediction is not that of its reply"
 
-    def _of_replies(self, requests: Sequence[RequestRecord]) -> Iterator[str]:
-        for request in requests:
-            for found in parse_reply(request.reply or "") if request.reply else ():
-                if isinstance(found, Proposed):
-                    yield from self._texts(found)
+    def _take(self, request: RequestRecord) -> None:
+        """Note what a reply gives, with who wrote it and why."""
+        for found in parse_reply(request.reply) if request.reply else ():
+            if isinstance(found, Proposed):
+                for name in self._texts(found):
+                    told = (request.model, found.rationale, found.predicted)
+                    self._written.setdefault(name, []).append(told)
 
     def _texts(self, found: Proposed) -> Iterator[str]:
         """Ids of what a proposal says; an edit is tried on every template that its parent may mean."""

@@ -18,9 +18,10 @@ NOT_RECORDED = "the memory has no such experiment"
 
 
 class RecordedHarness:
-    """Implements :class:`~kernelwright.harness.protocol.Harness`. What is not recorded is ``not_run``, never a pass.
+    """Implements :class:`~kernelwright.harness.protocol.Harness`.
 
-    A duel that is asked for look by look gets its recorded rounds in their order.
+    What is not recorded is ``not_run``, never a pass; of a template that is not recorded at all it fails, as a draft
+    does that was not fit to be tried. A duel that is asked for look by look gets its recorded rounds in their order.
     """
 
     places = 1
@@ -31,19 +32,19 @@ class RecordedHarness:
         self, campaign: CampaignRecord, experiments: Iterable[Experiment] = (), duels: Iterable[Duel] = ()
     ) -> None:
         self.facts = DeviceFacts(**json.loads(campaign.device))
-        self.asked = 0
-        self.unknown = 0
-        self._outcomes = {experiment.candidate: experiment.outcome for experiment in experiments}
+        known = list(experiments)
+        self._templates = {experiment.template for experiment in known}
+        self._outcomes = {experiment.candidate: experiment.outcome for experiment in known}
         self._duels = {(d.challenger, d.incumbent, d.confirmation): d for d in duels if d.cases}
         self._fought: dict[tuple[str, str], int] = {}
 
     async def compile(self, candidate: Candidate) -> CompileResult:
         """The recorded binary, or why there was none."""
-        self.asked += 1
         outcome = self._outcomes.get(candidate.id)
         if outcome is None:
-            self.unknown += 1
-            return CompileResult(candidate.id, status=Status.NOT_RUN, reason=NOT_RECORDED)
+            known = candidate.template.id in self._templates
+            status = Status.NOT_RUN if known else Status.LAUNCH_FAILED
+            return CompileResult(candidate.id, status=status, reason=NOT_RECORDED)
         compiled = bool(outcome.artifact_digest or outcome.cases)
         return CompileResult(
             candidate=candidate.id,

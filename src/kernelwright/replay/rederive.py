@@ -208,6 +208,8 @@ class Walk:
         if not outcome.cases:
             return ""
         taken = (tuple(timing.samples_ms for timing in outcome.cases), tuple(sorted(outcome.seconds.items())))
+        if experiment.twin_of and experiment.twin_of not in self._outcomes:
+            return f"it is recorded as a twin of {experiment.twin_of}, which was not measured before it"
         first = self._taken_over.setdefault(taken, candidate)
         self._outcomes.setdefault(candidate.id, experiment)
         other = self.campaign.candidates.get(experiment.twin_of, first)

@@ -13,8 +13,10 @@ from kernelwright.campaign.settings import Settings
 from kernelwright.certificate import Certificate, verify_certificate
 from kernelwright.certificate.build import incumbent_of
 from kernelwright.certificate.facts import BASELINE, Facts, read_facts
-from kernelwright.core.errors import UserError
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.errors import MemoryFileError, UserError
 from kernelwright.core.identity import content_id
+from kernelwright.core.objective import ObjectiveName
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment, ProblemRecord, TemplateRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem, load_problem
@@ -65,6 +67,7 @@ class Subject:
 def read_subject(memory: Memory, name: str) -> Subject:
     """Raises UserError, one line, when there is nothing to replay."""
     campaign = memory.campaign(name)
+    _readable_records(memory, campaign)
     candidate = incumbent_of(memory, campaign)
     if candidate is None:
         raise UserError(f"{campaign.id}: nobody leads: there is nothing to replay")
@@ -100,6 +103,22 @@ def read_subject(memory: Memory, name: str) -> Subject:
     )
 
 
+def _readable_records(memory: Memory, campaign: CampaignRecord) -> None:
+    """Raises MemoryFileError, one line, for a record that was never written so."""
+    try:
+        DeviceFacts(**json.loads(campaign.device))
+        ObjectiveName(campaign.objective)
+        memory.templates(campaign.id)
+        memory.duels(campaign.id)
+        for _ in memory.experiments(campaign.id):
+            pass
+    except (ValueError, TypeError, KeyError) as error:
+        raise MemoryFileError(
+            f"{memory.path}: a record of {campaign.id} cannot be read ({error}): "
+            "the memory is damaged or was tampered with"
+        ) from None
+
+
 # -- is the memory as it was written? -------------------------------------------------------------------
 
 
@@ -109,18 +128,17 @@ def memory_part(subject: Subject) -> Part:
     faults += _of(subject.baseline, subject.baseline_template)
     if faults:
         return failed("memory", f"tampered: {faults[0]}")
+    hashes = "problem, template and candidate have their hashes"
     document = _issued(subject)
-    if document is None:
-        return reproduced(
-            "memory", "problem, template and candidate have their hashes; no certificate was issued"
-        )
+    if not isinstance(document, Certificate):
+        return reproduced("memory", f"{hashes}; {document}")
     try:
         fault = _against(document, subject)
     except UserError as error:
         return unknown("memory", f"the certificate cannot be held against it: {error}")
     if fault:
         return failed("memory", f"tampered: {fault}")
-    return reproduced("memory", "problem, template and candidate have their hashes; the certificate agrees")
+    return reproduced("memory", f"{hashes}; the certificate agrees")
 
 
 def problem_faults(problem: ProblemRecord) -> Iterator[str]:
@@ -155,15 +173,16 @@ def _of(experiment: Experiment, template: TemplateRecord) -> list[str]:
     ]
 
 
-def _issued(subject: Subject) -> Certificate | None:
+def _issued(subject: Subject) -> Certificate | str:
+    """The winner's newest certificate, or why there is none."""
     records = subject.memory.certificates(subject.campaign.id)
     mine = [record for record in records if record.candidate == subject.winner.candidate]
     if not mine:
-        return None
+        return "no certificate was issued"
     try:
         return Certificate.model_validate_json(mine[-1].document)
     except ValidationError:
-        return None  # of another version of the schema
+        return "its certificate is none that this version can read"
 
 
 def _against(document: Certificate, subject: Subject) -> str:
@@ -171,12 +190,32 @@ def _against(document: Certificate, subject: Subject) -> str:
         return (
             f"the certificate is of the problem {document.hashes.problem}, recorded is {subject.problem.id}"
         )
+    if fault := _missing(document, subject):
+        return fault
     confirmed, last = document.confirmation, subject.confirmation()
     went_on = confirmed is None or last is None or last.number != confirmed.number
     for mismatch in verify_certificate(document, subject.memory):
         if _RAW.fullmatch(mismatch.where) and not (went_on and mismatch.where.startswith("confirmation")):
             return f"the issued certificate and the recorded samples differ: {mismatch}"
     return ""
+
+
+def _missing(document: Certificate, subject: Subject) -> str:
+    """History only grows: what the certificate counts is recorded."""
+    duels = subject.memory.duels(subject.campaign.id)
+    counts = {
+        "experiments": (
+            document.statistics.experiments,
+            sum(subject.memory.counts(subject.campaign.id).values()),
+        ),
+        "duels": (document.statistics.duels, sum(not duel.confirmation for duel in duels)),
+    }
+    for what, (then, now) in counts.items():
+        if now < then:
+            return f"the issued certificate counts {then} {what}, {now} are recorded"
+    numbers = {part.number for part in (document.promotion, document.confirmation) if part is not None}
+    gone = sorted(numbers - {duel.number for duel in duels})
+    return f"duel {gone[0]} of the issued certificate is not recorded" if gone else ""
 
 
 def problem_part(subject: Subject) -> Part:
