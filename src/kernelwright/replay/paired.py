@@ -97,9 +97,16 @@ def compared(then: Interval, now: Interval, spread: float) -> Part:
     if gap > log(1 + spread):
         off = now.ratio / then.ratio - 1
         return failed("ratio", f"{both}: the intervals are {exp(gap) - 1:.1%} apart ({off:+.1%})", **numbers)
-    if now.width > max(WIDE / 2, WIDE_SHARE * abs(log(then.ratio))):
+    widest = max(WIDE / 2, WIDE_SHARE * abs(log(then.ratio)))
+    if now.width > widest:
         return unknown(
             "ratio", f"the device is too noisy: {both}: an interval as wide agrees with anything", **numbers
+        )
+    if then.width > widest:
+        return unknown(
+            "ratio",
+            f"the device was too noisy then: {both}: an interval as wide agrees with anything",
+            **numbers,
         )
     if gap:
         return reproduced(

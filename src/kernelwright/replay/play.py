@@ -4,15 +4,14 @@ Which candidate is asked for next depends on which results are in by then, and s
 is told and decides nothing.
 """
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import BaselineFailed, Campaign
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.origins import proposal_of
+from kernelwright.campaign.scratch import scratch_memory
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.generation.base import Proposal
 from kernelwright.generation.model import Model, ModelError, ModelReply, ModelRequest, Usage
@@ -60,20 +59,18 @@ class RecordedCatalogue:
 
 async def play(subject: Subject) -> Part:
     """How much of the search comes again, and whether it ends with the same leader."""
-    with tempfile.TemporaryDirectory(prefix="kernelwright-replay-") as scratch:
-        with Memory.open(Path(scratch) / "memory.db") as memory:
-            campaign = _campaign(subject, memory)
-            try:
-                await campaign.run()
-            except BaselineFailed as error:
-                return differs("search", f"{error}")
-            asked = [experiment.candidate for experiment in memory.experiments(subject.campaign.id)]
+    with scratch_memory(subject.campaign, subject.problem) as memory:
+        campaign = _campaign(subject, memory)
+        try:
+            await campaign.run()
+        except BaselineFailed as error:
+            return differs("search", f"{error}")
+        asked = [experiment.candidate for experiment in memory.experiments(subject.campaign.id)]
         return _told(subject, asked, campaign)
 
 
 def _campaign(subject: Subject, memory: Memory) -> Campaign:
     record = subject.campaign
-    memory.start_campaign(record, subject.problem)
     experiments = list(subject.memory.experiments(record.id))
     requests = subject.memory.requests(record.id)
     names = dict.fromkeys(request.model for request in requests)
