@@ -97,6 +97,19 @@ class Gpu(FakeHarness):
 
 
 @dataclass
+class Treacherous(Gpu):
+    """``t2`` breaks a check when it is confirmed: once it was checked a second time."""
+
+    async def duel(
+        self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        side = challenger.candidate
+        if name_of(side)[0] == "t2" and self.measured.count(side.id) > 1:
+            return DuelResult(Status.WRONG, "other bits", "repeat", "challenger")
+        return await super().duel(challenger, incumbent, rounds, cases)
+
+
+@dataclass
 class Specialists(Gpu):
     """``t1`` is fast on the smallest case, ``t2`` on the others; what is put together has both times."""
 

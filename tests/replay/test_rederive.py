@@ -13,7 +13,7 @@ from kernelwright.replay import Replayed, Verdict, read_subject, rederive
 from kernelwright.replay.leads import Leads
 
 from ..campaign.test_writing import STOP, proposal
-from .campaigns import NAME, Specialists, make_campaign, tampered
+from .campaigns import NAME, TIMES, Specialists, Treacherous, make_campaign, tampered
 
 
 def derive(file: Path) -> Replayed:
@@ -64,6 +64,15 @@ def test_edits_and_repairs_follow_from_their_replies(tmp_path: Path) -> None:
     )
     with Memory.open(file, read_only=True) as memory:
         assert parent in {p for t in memory.templates(NAME).values() for p in t.parents}
+    assert derive(file).verdict is Verdict.REPRODUCED, derive(file).why
+
+
+def test_leaders_that_fall_at_the_end_follow_too(tmp_path: Path) -> None:
+    file = asyncio.run(make_campaign(tmp_path, harness=Treacherous(TIMES)))
+    with Memory.open(file, read_only=True) as memory:
+        fallen = [duel for duel in memory.duels(NAME) if duel.at_fault]
+        assert fallen
+        assert len(memory.milestones(NAME)) > 2
     assert derive(file).verdict is Verdict.REPRODUCED, derive(file).why
 
 

@@ -234,13 +234,14 @@ class Walk:
 
     def _duel_fault(self, duel: Duel) -> str:
         leader, contender = self.campaign.standing.incumbent, self.campaign.standing.contender()
-        expected = [entry.candidate if entry else "nobody" for entry in (contender, leader)]
-        if duel.confirmation:
-            expected = [expected[1], self.subject.baseline.candidate]
+        due = [entry.candidate if entry else "nobody" for entry in (contender, leader)]
+        confirming = [due[1], self.subject.baseline.candidate]
         recorded = [duel.challenger, duel.incumbent]
+        if duel.confirmation or (duel.at_fault and recorded == confirming):
+            due = confirming  # one in which a side broke a check is kept as a duel that decides
         # A device elsewhere answers while other results come in: who was due is known only to it.
-        if expected != recorded and not self.subject.settings.device.startswith("detached"):
-            return f"recorded is {recorded[0]} against {recorded[1]}, due was {expected[0]} against {expected[1]}"
+        if due != recorded and not self.subject.settings.device.startswith("detached"):
+            return f"recorded is {recorded[0]} against {recorded[1]}, due was {due[0]} against {due[1]}"
         return self._decision_fault(duel)
 
     def _decision_fault(self, duel: Duel) -> str:
