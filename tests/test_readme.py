@@ -35,6 +35,7 @@ SHORTER_IN = {
     "export": "tests/cli/test_exchange.py::test_to_kernel_tuner_and_back",
     "import-space": "tests/cli/test_exchange.py::test_a_kernel_tuner_space_becomes_the_beginning_of_a_plan",
     "gauntlet": "tests/cli/test_gauntlet.py::test_cheats_are_caught_and_the_honest_pass",
+    "profile": "tests/cli/test_profile.py::test_the_cpu_has_a_digest_of_level_0",
     "bench": "tests/optimiser/test_replay.py::test_the_command_plays_in_parallel",
 }
 # What belongs to the system and not to us.
