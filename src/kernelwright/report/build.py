@@ -68,6 +68,7 @@ def _commands(records: Records) -> tuple[Fact, ...]:
         "the winner with its numbers": ["show", name, "--source"],
         "the certificate with all raw samples": ["certificate", name, "--json"],
         "every experiment with its reason": ["show", name, "--experiments"],
+        "the win again, from the memory alone": ["replay", name],
         "search again from the beginning": again,
     }
     return tuple(Fact(what, shlex.join(["kernelwright", *words])) for what, words in commands.items())

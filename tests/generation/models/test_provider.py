@@ -177,6 +177,9 @@ def test_specifications() -> None:
     assert str(Spec.parse("vllm:org/name")) == "vllm:org/name@http://localhost:8000/v1"
     assert Spec.parse("openai:x@https://host/v1") == Spec("openai", "x", "https://host/v1")
     assert Spec.parse("ollama:llama3:8b").name == "llama3:8b"
+    with pytest.raises(UserError, match="keys file") as caught:
+        Spec.parse("openai:x@https://me:secret@host/v1")
+    assert "secret" not in str(caught.value)
     for text in ("openai", "openai:", ":x", ""):
         with pytest.raises(UserError, match="provider:name"):
             Spec.parse(text)

@@ -44,6 +44,10 @@ class Spec:
         name, at, url = rest.partition("@http")
         if not provider or not name:
             raise UserError(f"--model {text!r}: use provider:name, as in openai:NAME or vllm:NAME@URL")
+        if "@" in url:
+            raise UserError(
+                "--model: the URL holds a user or a password, which would be kept: use the keys file"
+            )
         return cls(provider, name, f"http{url}" if at else LOCAL.get(provider, ""))
 
     def __str__(self) -> str:
