@@ -202,3 +202,9 @@ def test_the_schema_describes_every_key() -> None:
 
 def test_seven_problems_are_bundled() -> None:
     assert bundled_names() == ("conv2d", "gemm", "nbody", "reduce_sum", "softmax", "transpose", "vector_add")
+
+
+@pytest.mark.parametrize("name", ["", "x" * 300, "a/" * 3000, "y" * 5000])
+def test_a_name_that_no_file_can_have_is_one_line(name: str) -> None:
+    with pytest.raises(ProblemError, match="name is empty or longer"):
+        load_problem(name)

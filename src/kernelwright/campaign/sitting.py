@@ -20,7 +20,7 @@ from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.settings import Settings
 from kernelwright.certificate import certify
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.generation.base import Proposal, Proposer
 from kernelwright.generation.catalogue import Catalogue
 from kernelwright.generation.model import Model
@@ -34,6 +34,8 @@ from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem, load_problem
 
 MEMORY_FILE: Final = "memory.db"
+LATE_S: Final = 5.0
+"""What a campaign with another machine may take to end beyond its budget."""
 SELFTEST: Final = "selftest"
 """Note of the memory: warnings of the problem's self-test, empty when it has none."""
 SWITCH_INTERVAL_S: Final = 0.0005
@@ -53,7 +55,7 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
     proposer = _proposer(settings, problem)
     tested = await quick_selftest(problem, slow=settings.slow_cases, seed=settings.seed)
     with Memory.open(directory / MEMORY_FILE) as memory:
-        async with _models(settings) as models, _harness(settings, listener) as harness:
+        async with _models(settings) as models, _within(settings), _harness(settings, listener) as harness:
             record = _record(problem, settings, harness)
             memory.start_campaign(record, _problem_record(problem))
             memory.claim(record.id)
@@ -92,7 +94,7 @@ async def resume_campaign(
         problem = load_problem(settings.problem)
         _same_problem(problem, record)
         _budget_left(memory, record, settings)
-        async with _models(settings) as models, _harness(settings, listener) as harness:
+        async with _models(settings) as models, _within(settings), _harness(settings, listener) as harness:
             _same_device(harness, record)
             campaign = Campaign(
                 id=record.id,
@@ -174,6 +176,22 @@ async def _models(settings: Settings) -> AsyncIterator[dict[str, Model]]:
     finally:
         for model in models.values():
             await model.close()
+
+
+@contextlib.asynccontextmanager
+async def _within(settings: Settings) -> AsyncIterator[None]:
+    """Waiting for another machine counts: it ends with the budget, whatever is still asked there."""
+    if not settings.device.startswith("detached:"):
+        yield
+        return
+    try:
+        async with asyncio.timeout(settings.seconds + LATE_S):
+            yield
+    except TimeoutError:
+        raise HarnessError(
+            f"the budget of {settings.seconds:g} s ended while the other machine was awaited: "
+            "what it was asked stays in the folder; go on with kernelwright resume --seconds"
+        ) from None
 
 
 def _harness(settings: Settings, listener: Listener) -> LocalHarness | DetachedHarness:

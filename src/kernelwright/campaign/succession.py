@@ -47,6 +47,8 @@ class Succession:
 
     async def finish(self, baseline: Entry) -> Confirmation | None:
         """The last duels, every check for the incumbent, and its duel with the baseline; again when it falls."""
+        if not self._scene.harness.exclusive and self._scene.budget.left <= 0:
+            return None  # each of these is a trip to another machine, and waiting counts
         for _ in range(FALLBACKS):
             for _ in range(LAST_DUELS):
                 if not await self._duel(lambda: False):

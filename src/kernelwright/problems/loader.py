@@ -33,6 +33,8 @@ REFERENCE_FAULTS = (
 )  # fmt: skip
 """What Python code goes wrong with; anything else that a reference raises ends at the worker's boundary."""
 MAX_FILE_BYTES = 4 * 2**20
+MAX_NAME, MAX_FILE_NAME = 4000, 255
+"""Characters of a path and of its last part (Linux, PATH_MAX and NAME_MAX)."""
 _TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
 
@@ -240,6 +242,8 @@ def _bundled_folder() -> Path:
 
 def _find(name_or_path: str | Path) -> Path:
     text = str(name_or_path)
+    if not text or len(text) > MAX_NAME or max(map(len, Path(text).parts)) > MAX_FILE_NAME:
+        raise ProblemError("the problem's name is empty or longer than any file's: give a name or a folder")
     if isinstance(name_or_path, str) and text in bundled_names():
         return _bundled_folder() / text
     path = Path(text).expanduser()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -102,10 +103,31 @@ class TestMailbox:
         with pytest.raises(ModelError, match="reply"):
             await Mailbox(tmp_path).ask(request())
 
+    @pytest.mark.parametrize("kind", ["folder", "pipe", "link", "endless"])
+    async def test_replies_that_are_no_files(self, tmp_path: Path, kind: str) -> None:
+        place = tmp_path / "0001.reply.md"
+        make: dict[str, Callable[[], object]] = {
+            "folder": place.mkdir,
+            "pipe": lambda: os.mkfifo(place),
+            "link": lambda: place.symlink_to("/etc/passwd"),
+            "endless": lambda: place.symlink_to("/dev/zero"),
+        }
+        make[kind]()
+        with pytest.raises(ModelError, match=r"0001\.reply\.md"):
+            await Mailbox(tmp_path, poll_s=0.01).ask(request(timeout_s=1.0))
+
     def test_a_folder_that_cannot_be(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(UserError, match="mailbox"):
             Mailbox(tmp_path / "file")
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone, or a body that nobody has buried."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
 
 
 class TestCommand:
@@ -118,7 +140,6 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            ("/nowhere/agent", "cannot be started"),
             (f"{PYTHON} 'import sys; sys.exit(\"no key\")'", "exit code 1: no key"),
             (f"{PYTHON} 'while True: print(\"x\" * 9999)'", "larger than"),
         ],
@@ -138,7 +159,31 @@ class TestCommand:
             assert not marker.exists()
             await asyncio.sleep(0.1)
 
-    @pytest.mark.parametrize("line", ["", "  ", "'open"])
+    async def test_a_program_ends_with_its_starter(self, tmp_path: Path) -> None:
+        """Also when the starter is killed: nobody is left to end it."""
+        marker, alive = (
+            tmp_path / "pid",
+            "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).write_text(str(os.getpid())); time.sleep(60)",
+        )
+        (tmp_path / "agent.py").write_text(alive)
+        starter = (
+            "import asyncio; from kernelwright.generation.models.command import Command;"
+            "from kernelwright.generation.model import ModelRequest;"
+            f"asyncio.run(Command('{sys.executable} {tmp_path}/agent.py {marker}').ask(ModelRequest('1', 'a', 'b')))"
+        )
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", starter)
+        while not marker.exists() or not marker.read_text():
+            await asyncio.sleep(0.02)
+        process.kill()
+        await process.wait()
+        pid = int(marker.read_text())
+        for _ in range(200):
+            if ended(pid):
+                return
+            await asyncio.sleep(0.02)
+        pytest.fail("the program lives on")
+
+    @pytest.mark.parametrize("line", ["/nowhere/agent", "", "  ", "'open"])
     def test_a_line_that_is_no_command(self, line: str) -> None:
         with pytest.raises(UserError, match="command"):
             Command(line)
@@ -169,12 +214,16 @@ class TestRecorded:
             Recorded(file)
         with pytest.raises(UserError, match="No such file"):
             Recorded(tmp_path / "none")
+        with pytest.raises(UserError, match="no ordinary file"):
+            Recorded(Path("/dev/zero"))
         file.write_bytes(b"\xff\xfe")
         with pytest.raises(UserError, match="no text"):
             Recorded(file)
 
 
-@pytest.mark.parametrize("text", ["", "gpt", "mailbox", "command:", ":x"])
+@pytest.mark.parametrize(
+    "text", ["", "gpt", "mailbox", "command:", ":x", "command:\udcff", "vllm:x@", "vllm:x@notaurl"]
+)
 def test_what_is_no_model(text: str) -> None:
     with pytest.raises(UserError, match="--model"):
         open_model(text)

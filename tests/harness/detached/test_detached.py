@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.campaign.events import Silent
+from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.sitting import start_campaign
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import HarnessError, UserError
@@ -190,3 +193,28 @@ async def test_damage_in_the_folder_ends_the_waiting(tmp_path: Path) -> None:
         (path / "results" / "0009.results.jsonl").write_bytes(b"{}\n")
         with pytest.raises(HarnessError, match="has the schema"):
             await asking
+
+
+def test_a_file_is_not_placed_over_a_device(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no ordinary file"):
+        folders.place(Path("/dev/full"), b"x")
+    with pytest.raises(UserError, match="no ordinary file"):
+        folders.place(tmp_path, b"x")
+
+
+def test_a_results_file_without_a_whole_line(tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_text('{"half')
+    with pytest.raises(UserError):
+        import_results([tmp_path], tmp_path / "r.jsonl")
+    (tmp_path / "r.jsonl").write_text("")
+    with pytest.raises(UserError):
+        import_results([tmp_path], tmp_path / "r.jsonl")
+
+
+async def test_a_machine_that_never_answers_ends_with_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelwright.campaign.sitting.LATE_S", 0.2)
+    settings = Settings(problem="vector_add", device=f"detached:{tmp_path / 'there'}", seconds=0.5)
+    with pytest.raises(HarnessError, match=r"the budget of 0\.5 s ended"):
+        await start_campaign(settings, tmp_path, Silent())

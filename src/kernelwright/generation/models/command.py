@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import os
 import shlex
+import shutil
 import signal
+import sys
 import time
 
 from kernelwright.core.errors import UserError
@@ -12,6 +14,17 @@ from kernelwright.generation.model import ModelError, ModelReply, ModelRequest
 from kernelwright.generation.reply import MAX_REPLY_BYTES
 
 _ERROR_TEXT = 300
+_LAUNCHER = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+if os.getppid() != int(sys.argv[1]):
+    sys.exit("the parent is gone")
+try:
+    os.execvp(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    sys.exit(f"cannot be started: {error.strerror}")
+"""
+"""The program ends with us, also when we are killed (prctl(2))."""
 
 
 class Command:
@@ -29,6 +42,10 @@ class Command:
             raise UserError(f"--model command:{line}: {error}") from None
         if not self._arguments:
             raise UserError("--model command: needs a command, as in --model 'command:my-agent --quiet'")
+        if shutil.which(self._arguments[0]) is None:
+            raise UserError(
+                f"--model command: {self._arguments[0][:200]!r} cannot be started: no such program"
+            )
 
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Run it once. Raises ModelError: cannot be started, exit code, no answer in time, too long."""
@@ -36,6 +53,7 @@ class Command:
         text = f"{request.instructions.rstrip()}\n\n{request.prompt.rstrip()}\n"
         try:
             process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-c", _LAUNCHER, str(os.getpid())),
                 *self._arguments,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -93,9 +111,10 @@ async def _bounded(stream: asyncio.StreamReader, process: asyncio.subprocess.Pro
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """The whole session ends: the program may have started others."""
+    """The whole session ends: the program may have started others, which may keep its pipes open."""
     _kill(process)
     await process.wait()
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no other way
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

@@ -11,6 +11,9 @@ A reply is taken when its file exists under that name: write it under another na
 
 import asyncio
 import json
+import os
+import stat
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +37,8 @@ class Mailbox:
         self._poll_s = poll_s
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
         except OSError as error:
             raise UserError(f"{folder}: cannot be used as a mailbox: {error.strerror}") from None
 
@@ -84,9 +89,15 @@ class Mailbox:
     def _read(self, name: str) -> str | None:
         path = self.folder / name
         try:
-            if not path.is_file():
-                return None
-            with path.open("rb") as file:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ModelError(f"{self.name}: {name} cannot be read: {error.strerror}") from None
+        try:
+            with os.fdopen(handle, "rb") as file:
+                if not stat.S_ISREG(os.fstat(handle).st_mode):
+                    raise ModelError(f"{self.name}: {name} is no ordinary file")
                 return file.read(MAX_REPLY_BYTES + 1).decode(errors="replace")
         except OSError as error:
             raise ModelError(f"{self.name}: {name} cannot be read: {error.strerror}") from None

@@ -17,6 +17,8 @@ def open_model(text: str, *, stream: bool = False) -> Model:
 
     ``catalogue`` is no model: the templates that come with a problem are proposed without one.
     """
+    if not text.isprintable():
+        raise UserError(f"--model {text!r}: holds characters that are no text: use {WAYS}")
     way, _, rest = text.partition(":")
     if not rest:
         raise UserError(f"--model {text!r}: use {WAYS}")

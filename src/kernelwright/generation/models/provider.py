@@ -5,6 +5,7 @@ import importlib
 import time
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from kernelwright.core.errors import MissingError, UserError
 from kernelwright.generation.model import ModelError, ModelReply, ModelRequest, Usage
@@ -17,6 +18,7 @@ FIRST_WAIT_S: Final = 1.0
 MOST_WAIT_S: Final = 60.0
 LOCAL: Final = {"ollama": "http://localhost:11434/v1", "vllm": "http://localhost:8000/v1"}
 """Servers on this machine, which need no key."""
+OWN_SERVERS: Final = frozenset({"openai", *LOCAL})
 MALFORMED: Final = (
     ArithmeticError,
     AttributeError,
@@ -44,6 +46,8 @@ class Spec:
         name, at, url = rest.partition("@http")
         if not provider or not name:
             raise UserError(f"--model {text!r}: use provider:name, as in openai:NAME or vllm:NAME@URL")
+        if (at and not urlsplit(f"http{url}").netloc) or (not at and "@" in name and provider in OWN_SERVERS):
+            raise UserError(f"--model {text!r}: the URL behind @ must be http://host or https://host")
         if "@" in url:
             raise UserError(
                 "--model: the URL holds a user or a password, which would be kept: use the keys file"

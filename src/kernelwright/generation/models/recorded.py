@@ -43,6 +43,8 @@ class Recorded:
 def read_replies(path: Path) -> list[tuple[str, ModelReply]]:
     """Ids (or nothing) and replies. Raises UserError, one line, with the line's number."""
     try:
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: is no ordinary file: give a file of recorded replies")
         if path.stat().st_size > MAX_FILE_BYTES:
             raise UserError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB: not a file of recorded replies")
         lines = path.read_text(encoding="utf-8").splitlines()

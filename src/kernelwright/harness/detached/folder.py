@@ -186,6 +186,8 @@ def import_results(paths: list[Path], file: Path) -> Imported:
             f"{file}: has results of {len(foreign)} items that nobody asked for in "
             f"{', '.join(map(str, paths))}, such as {foreign[0]}: give the folders that were exported"
         )
+    if not results.records:
+        raise UserError(f"{file}: holds no whole line: give the file that evaluate-batch wrote")
     done = [folder.take(results, items) for folder, items in zip(folders, asked, strict=True)]
     notes = [note for part in done for note in part.notes]
     if results.rest:
@@ -218,6 +220,8 @@ def place(path: Path, data: bytes) -> None:
     """Write a file that appears whole, and is on the disk. Raises UserError."""
     partial = path.parent / f".{path.name}.{os.getpid()}.partial"
     try:
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: is no ordinary file: choose another place")
         _write(partial, data)
         partial.replace(path)
     except OSError as error:
