@@ -86,9 +86,9 @@ async def test_the_budget_in_experiments_holds(memory: Memory) -> None:
 
 
 async def test_the_budget_in_seconds_holds(memory: Memory) -> None:
-    result = await make(memory, FakeHarness(TIMES, device_seconds=0.05), seconds=0.2).run()
+    result = await make(memory, FakeHarness(TIMES, device_seconds=0.3), seconds=1.5).run()
     assert result.state == "finished"
-    assert 1 < result.experiments < 13
+    assert 1 <= result.experiments < 13
 
 
 async def test_a_baseline_that_does_not_pass_ends_it_with_one_line(memory: Memory) -> None:

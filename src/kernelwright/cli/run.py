@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-import resource
+import re
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -135,8 +136,13 @@ def _watch(title: str, as_json: bool, sitting: Sitting) -> int:
 
 
 def peak_rss_mb() -> float:
-    """Most memory that this process (not its children) has held, in MB (Linux counts in KiB)."""
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6, 1)
+    """Most memory that this process (not its children) has held, in MB.
+
+    Not ``ru_maxrss``: that also counts what the program that started this one held when it did (Linux, exec).
+    """
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    return round(int(found[1]) * 1024 / 1e6, 1) if found else 0.0
 
 
 def print_result(console: Console, result: CampaignResult) -> None:
