@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from kernelwright.harness.detached.folder import Folder
 
 KERNELWRIGHT = Path(sys.executable).parent / "kernelwright"
@@ -25,6 +27,8 @@ def done(*words: str, cwd: Path) -> None:
     assert ended.returncode == 0, errors
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_campaign_with_its_device_elsewhere_survives_kills(tmp_path: Path) -> None:
     """The campaign is killed while it waits and resumed, an evaluation is killed and run again."""
     path, ours = tmp_path / "d", ("--json",)
@@ -36,11 +40,13 @@ def test_a_campaign_with_its_device_elsewhere_survives_kills(tmp_path: Path) -> 
         "--slow-cases",
         "--evaluations",
         "3",
+        "--seconds",
+        "1000",
         *ours,
         cwd=tmp_path,
     )
     killed = False
-    deadline = time.monotonic() + 110
+    deadline = time.monotonic() + 280
     trip = 0
     while run.poll() is None and time.monotonic() < deadline:
         pending = Folder(path, create=True).pending()
