@@ -14,7 +14,7 @@ from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.settings import Settings
 from kernelwright.core.outcome import Status
 from kernelwright.generation.model import ModelError, ModelReply, ModelRequest, Usage
-from kernelwright.memory.records import CampaignRecord, ProblemRecord
+from kernelwright.memory.records import CampaignRecord, ProblemRecord, RequestRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 
@@ -194,3 +194,18 @@ async def test_structure_alone(memory: Memory) -> None:
     result = await make(memory, model, tuning=False, max_requests=1).run()
     assert result.experiments == 3
     assert [e.configuration.get("X", 1) for e in memory.experiments("c1")] == [1, 1, 1]
+
+
+async def test_an_answered_request_is_never_asked_over(memory: Memory) -> None:
+    """Of three requests at once, the first and the last were answered when the campaign died."""
+    await make(memory, Scripted([]), max_requests=0).run()
+    for number, state in (("0001", "answered"), ("0002", "asked"), ("0003", "answered")):
+        reply = STOP if state == "answered" else None
+        memory.request(
+            RequestRecord("c1", number, "scripted:x", "repair", state, "i", f"prompt {number}", reply)
+        )
+    model = Scripted([STOP, STOP, STOP])
+    await again(memory, model).run()
+    assert [request.id for request in model.asked[:2]] == ["0002", "0004"]
+    kept = {record.id: record.prompt for record in memory.requests("c1")}
+    assert (kept["0001"], kept["0003"]) == ("prompt 0001", "prompt 0003")

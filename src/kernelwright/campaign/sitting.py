@@ -55,7 +55,11 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
     proposer = _proposer(settings, problem)
     tested = await quick_selftest(problem, slow=settings.slow_cases, seed=settings.seed)
     with Memory.open(directory / MEMORY_FILE) as memory:
-        async with _models(settings) as models, _within(settings), _harness(settings, listener) as harness:
+        async with (
+            _models(settings) as models,
+            _within(settings, 0.0),
+            _harness(settings, listener) as harness,
+        ):
             record = _record(problem, settings, harness)
             memory.start_campaign(record, _problem_record(problem))
             memory.claim(record.id)
@@ -94,7 +98,12 @@ async def resume_campaign(
         problem = load_problem(settings.problem)
         _same_problem(problem, record)
         _budget_left(memory, record, settings)
-        async with _models(settings) as models, _within(settings), _harness(settings, listener) as harness:
+        used = _seconds_used(memory, record)
+        async with (
+            _models(settings) as models,
+            _within(settings, used),
+            _harness(settings, listener) as harness,
+        ):
             _same_device(harness, record)
             campaign = Campaign(
                 id=record.id,
@@ -104,9 +113,7 @@ async def resume_campaign(
                 memory=memory,
                 proposer=_proposer(settings, problem),
                 listener=listener,
-                budget=Budget(
-                    settings.seconds, settings.evaluations, used_before=_seconds_used(memory, record)
-                ),
+                budget=Budget(settings.seconds, settings.evaluations, used_before=used),
                 models=models,
             )
             for proposal in _remembered(memory, record.id):
@@ -179,13 +186,13 @@ async def _models(settings: Settings) -> AsyncIterator[dict[str, Model]]:
 
 
 @contextlib.asynccontextmanager
-async def _within(settings: Settings) -> AsyncIterator[None]:
+async def _within(settings: Settings, used: float) -> AsyncIterator[None]:
     """Waiting for another machine counts: it ends with the budget, whatever is still asked there."""
     if not settings.device.startswith("detached:"):
         yield
         return
     try:
-        async with asyncio.timeout(settings.seconds + LATE_S):
+        async with asyncio.timeout(settings.seconds - used + LATE_S):
             yield
     except TimeoutError:
         raise HarnessError(

@@ -1,7 +1,8 @@
 """Puts the writing side of a campaign together: models, author, ledger, prompts, and what is kept of requests."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 
 from kernelwright.campaign.policy import Policy
 from kernelwright.campaign.scene import Scene
@@ -77,9 +78,11 @@ def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writi
         max_requests=settings.max_requests,
     )
     bandit = Bandit(tuple(models))
+    known: set[str] = set()
     for record in scene.memory.requests(scene.campaign):
         if record.state == "asked":
             continue  # killed while it waited: the request is made again under the same number
+        known.add(record.id)
         asked = _asked(record)
         ledger.recall(asked)
         writing.recall(asked)
@@ -90,10 +93,15 @@ def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writi
         bandit=bandit,
         ledger=ledger,
         desk=writing,
-        next_id=lambda: f"{ledger.requests + 1:04d}",
+        next_id=_free_numbers(known).__next__,
         repairs=settings.repairs,
         timeout_s=settings.model_timeout_s,
     )
+
+
+def _free_numbers(known: set[str]) -> Iterator[str]:
+    """Numbers of requests that no answered request has: one that was only asked is asked again."""
+    return (number for number in map("{:04d}".format, count(1)) if number not in known)
 
 
 def _record(campaign: str, asked: Asked) -> RequestRecord:

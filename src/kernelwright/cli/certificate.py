@@ -15,6 +15,7 @@ from kernelwright.certificate import (
 from kernelwright.certificate.build import incumbent_of
 from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, DirOption
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import place
 from kernelwright.memory.store import Memory
 
 VERIFY = "verify"
@@ -48,10 +49,7 @@ def certificate(
     if output is None:
         typer.echo(text, nl=False)
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"-o {output}: cannot be written: {error.strerror}") from None
+    place(output, text.encode())
     typer.echo(f"{output}: certificate of {found.hashes.candidate}")
 
 

@@ -11,8 +11,9 @@ import typer
 
 from kernelwright.cli.options import DeviceOption, JsonOption, StrictOption, pick_device
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import place
 from kernelwright.harness.detached.evaluate import evaluate
-from kernelwright.harness.detached.folder import Folder, import_results, place
+from kernelwright.harness.detached.folder import Folder, import_results
 from kernelwright.harness.detached.records import Batch, Bundle
 
 POLL_S: Final = 0.5

@@ -28,6 +28,19 @@ StrictOption = Annotated[
     bool,
     typer.Option("--strict", help="Refuse to start where a layer of the sandbox is missing."),
 ]
+ModelsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="Who proposes structure, again and again for several: provider:name, provider:name@URL, "
+        "command:LINE, mailbox:DIR, recorded:FILE or catalogue.",
+    ),
+]
+MaxCostOption = Annotated[float | None, typer.Option("--max-cost", min=0, help="Most US dollars for models.")]
+MaxRequestsOption = Annotated[
+    int | None, typer.Option("--max-requests", min=0, help="Most requests to models.")
+]
 DEFAULT_DIR = Path(".kernelwright")
 
 

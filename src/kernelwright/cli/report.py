@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption
-from kernelwright.core.errors import UserError
+from kernelwright.core.files import place
 from kernelwright.memory.store import Memory
 from kernelwright.report import Report, as_html, as_json, as_markdown, build_report
 
@@ -41,10 +41,7 @@ def report(
     if output is None:
         typer.echo(text, nl=False)
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"-o {output}: cannot be written: {error.strerror}") from None
+    place(output, text.encode())
     typer.echo(f"{output}: report of {found.headline.campaign}: {found.headline.verdict}")
 
 

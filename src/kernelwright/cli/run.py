@@ -22,6 +22,9 @@ from kernelwright.cli.options import (
     DeviceOption,
     DirOption,
     JsonOption,
+    MaxCostOption,
+    MaxRequestsOption,
+    ModelsOption,
     ProblemArgument,
     SlowOption,
     StrictOption,
@@ -51,19 +54,9 @@ def run(
     no_catalogue: Annotated[
         bool, typer.Option("--no-catalogue", help="Start from the baseline alone.")
     ] = False,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            "-m",
-            help="Who proposes structure, again and again for several: provider:name, provider:name@URL, "
-            "command:LINE, mailbox:DIR, recorded:FILE or catalogue.",
-        ),
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", min=0, help="Most US dollars for models.")
-    ] = None,
-    max_requests: Annotated[int | None, typer.Option(min=0, help="Most requests to models.")] = None,
+    model: ModelsOption = None,
+    max_cost: MaxCostOption = None,
+    max_requests: MaxRequestsOption = None,
     proposals: Annotated[int, typer.Option(min=1, max=8, help="Proposals that one request asks for.")] = 3,
     no_tuning: Annotated[
         bool, typer.Option("--no-tuning", help="Only the first configuration of every template.")

@@ -6,7 +6,7 @@ then the proposal is dropped. Nothing that a model says decides whether a candid
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -16,7 +16,7 @@ from kernelwright.core.outcome import Outcome, Status
 from kernelwright.generation.bandit import Bandit
 from kernelwright.generation.base import Proposal
 from kernelwright.generation.ledger import Asked, Ledger, Purpose
-from kernelwright.generation.model import Model, ModelError, ModelReply, ModelRequest
+from kernelwright.generation.model import Model, ModelError, ModelRequest
 from kernelwright.generation.reply import Proposed, ReplyFault, apply_edits, parse_reply
 
 REPAIRS: Final = 3
@@ -118,20 +118,18 @@ class Author:
         name = self._choose()
         done = Round(model=name)
         prompt = self.desk.structure_prompt(wanted)
-        asked, reply = await self._ask(name, prompt, "structure")
+        asked, found = await self._ask(name, prompt, "structure")
         done.request = asked.request.id
-        if reply is None:
-            done.failed = asked.reason
-            return done
-        return await self._follow_all(asked, reply, done)
+        done.failed = "" if found else asked.reason
+        return await self._follow_all(asked, found, done)
 
     async def take_up(self, asked: Asked) -> Round:
         """Follow an answered request of an earlier sitting again; what was tried then is a twin of itself."""
         done = Round(model=asked.model, request=asked.request.id)
-        return done if asked.reply is None else await self._follow_all(asked, asked.reply, done)
+        return await self._follow_all(asked, parse_reply(asked.reply.text) if asked.reply else [], done)
 
-    async def _follow_all(self, asked: Asked, reply: ModelReply, done: Round) -> Round:
-        await asyncio.gather(*(self._follow(found, asked, done) for found in parse_reply(reply.text)))
+    async def _follow_all(self, asked: Asked, found: Sequence[Proposed | ReplyFault], done: Round) -> Round:
+        await asyncio.gather(*(self._follow(each, asked, done) for each in found))
         return done
 
     # -- one request ----------------------------------------------------------------------------------
@@ -140,7 +138,10 @@ class Author:
         awake = {n for n, r in self.bandit.records.items() if r.failures < FAILURES_TO_REST}
         return self.bandit.choose(frozenset(awake) or None)
 
-    async def _ask(self, name: str, prompt: Prompt, purpose: Purpose) -> tuple[Asked, ModelReply | None]:
+    async def _ask(
+        self, name: str, prompt: Prompt, purpose: Purpose
+    ) -> tuple[Asked, Sequence[Proposed | ReplyFault]]:
+        """The request as it ended and what its reply says; nothing when there is no reply."""
         request = ModelRequest(
             self.next_id(), prompt.instructions, prompt.prompt, self.timeout_s, self.max_output_tokens
         )
@@ -153,12 +154,13 @@ class Author:
             asked = self.ledger.failed(asked, str(error))
             if error.retry_after_s is not None:
                 await self.sleep(min(error.retry_after_s, MOST_WAIT_S))
-            return asked, None
+            return asked, []
         record.failures = 0
-        faults = [part.reason for part in parse_reply(reply.text) if isinstance(part, ReplyFault)]
+        found = parse_reply(reply.text)
+        faults = [part.reason for part in found if isinstance(part, ReplyFault)]
         asked = self.ledger.answered(asked, reply, "; ".join(faults)[:500])
         self.bandit.spent(name, reply.usage.cost_usd or 0.0, reply.seconds)
-        return asked, reply
+        return asked, found
 
     # -- one proposal ---------------------------------------------------------------------------------
 
@@ -183,11 +185,11 @@ class Author:
                 return
             done.repairs += 1
             broken = Broken(result.code, result.reason, attempt + 1, self.repairs, direction, result.log)
-            asked, reply = await self._ask(asked.model, self.desk.repair_prompt(broken), "repair")
-            if reply is None:
+            asked, answers = await self._ask(asked.model, self.desk.repair_prompt(broken), "repair")
+            if not answers:
                 done.dropped.append(asked.reason)
                 return
-            found = parse_reply(reply.text)[0]
+            found = answers[0]
 
     async def _try(
         self, found: Proposed | ReplyFault, asked: Asked, direction: str

@@ -195,13 +195,6 @@ async def test_damage_in_the_folder_ends_the_waiting(tmp_path: Path) -> None:
             await asking
 
 
-def test_a_file_is_not_placed_over_a_device(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no ordinary file"):
-        folders.place(Path("/dev/full"), b"x")
-    with pytest.raises(UserError, match="no ordinary file"):
-        folders.place(tmp_path, b"x")
-
-
 def test_a_results_file_without_a_whole_line(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_text('{"half')
     with pytest.raises(UserError):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import place
 from kernelwright.generation.model import ModelError, ModelReply, ModelRequest, Usage
 from kernelwright.generation.reply import MAX_REPLY_BYTES
 
@@ -66,18 +67,13 @@ class Mailbox:
             "reply": f"{request.id}.reply.md",
         }
         page = f"{request.instructions.rstrip()}\n\n{request.prompt.rstrip()}\n"
+        # The page last: whoever waits for it finds the data complete.
+        files = {"json": json.dumps(data, indent=1, ensure_ascii=False) + "\n", "md": page}
         try:
-            # The page last: whoever waits for it finds the data complete.
-            self._place(f"{request.id}.request.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-            self._place(f"{request.id}.request.md", page)
-        except OSError as error:
-            raise ModelError(f"{self.name}: the request cannot be written: {error.strerror}") from None
-
-    def _place(self, name: str, text: str) -> None:
-        """A file appears whole or not at all."""
-        partial = self.folder / f".{name}.partial"
-        partial.write_text(text, encoding="utf-8", errors="replace")
-        partial.replace(self.folder / name)
+            for suffix, text in files.items():
+                place(self.folder / f"{request.id}.request.{suffix}", text.encode(errors="replace"))
+        except UserError as error:
+            raise ModelError(f"{self.name}: the request cannot be written: {error}") from None
 
     def _reply(self, name: str) -> tuple[str, Usage] | None:
         data = self._read(f"{name}.reply.json")

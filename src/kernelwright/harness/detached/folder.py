@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import place, write_through
 from kernelwright.harness.detached.records import (
     MAX_BATCH_BYTES,
     MAX_LINE_BYTES,
@@ -216,32 +217,13 @@ def read_bounded(path: Path, limit: int) -> bytes:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def place(path: Path, data: bytes) -> None:
-    """Write a file that appears whole, and is on the disk. Raises UserError."""
-    partial = path.parent / f".{path.name}.{os.getpid()}.partial"
-    try:
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path}: is no ordinary file: choose another place")
-        _write(partial, data)
-        partial.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _numbered(folder: Path, suffix: str, data: bytes) -> Path:
     """Place a file under the next number; two writers never get the same one."""
     numbers = [int(p.name[:4]) for p in folder.glob(f"[0-9][0-9][0-9][0-9]{suffix}")]
     number = max(numbers, default=0)
     partial = folder / f".{os.getpid()}{suffix}.partial"
     try:
-        _write(partial, data)
+        write_through(partial, data)
         while True:
             number += 1
             path = folder / f"{number:04d}{suffix}"

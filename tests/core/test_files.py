@@ -1,0 +1,27 @@
+"""Files that appear whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelwright.core.errors import UserError
+from kernelwright.core.files import place
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    for text in (b"first", b"second"):
+        place(tmp_path / "a", text)
+        assert (tmp_path / "a").read_bytes() == text
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("where", ["/dev/full", "."])
+def test_nothing_is_placed_over_what_is_no_file(tmp_path: Path, where: str) -> None:
+    with pytest.raises(UserError, match="no ordinary file"):
+        place(tmp_path / where, b"x")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="absent/a: cannot be written: No such file"):
+        place(tmp_path / "absent" / "a", b"x")
