@@ -1,15 +1,17 @@
 """Kernels with planted bottlenecks on a real GPU: whether the label is right, and goes with its cause.
 
-``python bench/bench_bottlenecks.py [--device cuda:0] [--raw FOLDER] [--only NAME,...] [--level2] [--from FOLDER]``
+``python bench/bench_bottlenecks.py [--device cuda:0] [--raw FOLDER] [--only NAME,...] [--level2] [--from FOLDER [--keep FOLDER]]``
 
 Each template in ``bench/bottlenecks/kernels`` launches a kernel with one planted bottleneck and its cured twin; one
 call of ncu profiles both. Raw reports go to ``--raw``; ``--from`` labels such a folder again without a GPU, so that
-rules can be mended off-line. Exit code 1 when a label is wrong or stays without its cause.
+rules can be mended off-line, and ``--keep`` writes its reports with the columns that the rules read (as in
+``tests/data/ncu_bottlenecks``). Exit code 1 when a label is wrong or stays without its cause.
 """
 
 import argparse
 import asyncio
 import json
+import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -20,8 +22,8 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.outcome import StaticMetrics
 from kernelwright.harness.local import LocalHarness
 from kernelwright.profiling import Bottleneck, KernelProfile, make_digest
-from kernelwright.profiling.names import PASSES
-from kernelwright.profiling.ncu_csv import read_raw
+from kernelwright.profiling.names import FREE, LEVEL1, PASSES
+from kernelwright.profiling.ncu_csv import read_raw, trimmed
 
 HERE = Path(__file__).parent / "bottlenecks"
 EXPECTED = {
@@ -106,6 +108,15 @@ def again(name: str, folder: Path) -> Row:
     return judge(name, read_raw((folder / f"{name}.csv").read_text(encoding="utf-8")).kernels, static, 0.0)
 
 
+def keep(names: list[str], folder: Path, target: Path) -> None:
+    """Copies of kept reports with what the rules read."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        text = (folder / f"{name}.csv").read_text(encoding="utf-8")
+        (target / f"{name}.csv").write_text(trimmed(text, (*LEVEL1, *FREE)), encoding="utf-8")
+        shutil.copyfile(folder / f"{name}.json", target / f"{name}.json")
+
+
 async def measure(names: list[str], device: str, raw: Path | None, level: int) -> list[Row]:
     async with LocalHarness(HERE, device, compile_workers=2) as harness:
         return [await profile(harness, name, raw, level) for name in names]
@@ -116,6 +127,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--raw", type=Path)
     parser.add_argument("--from", dest="kept", type=Path)
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--only", default=",".join(EXPECTED))
     parser.add_argument("--level2", action="store_true")
     given = parser.parse_args()
@@ -124,6 +136,8 @@ def main() -> int:
         given.raw.mkdir(parents=True, exist_ok=True)
     if given.kept:
         rows = [again(name, given.kept) for name in names]
+        if given.keep:
+            keep(names, given.kept, given.keep)
     else:
         rows = asyncio.run(measure(names, given.device, given.raw, 2 if given.level2 else 1))
     print(

@@ -16,7 +16,7 @@ QUIET = {
     n.TENSOR: 0.0, n.INSTRUCTIONS: 1e6, n.LOCAL[0]: 0.0, n.LOCAL[1]: 0.0, n.WAVES: 8.0, n.GRID: 1056.0,
     n.SMS: 132.0, n.THEORETICAL: 100.0, n.WARP_LATENCY: 20.0, n.L2_SECTORS: 1e6, n.ATOMIC_SECTORS[0]: 0.0,
     n.PIPES["fma"]: 20.0,
-    **dict(zip(n.LIMITS.values(), (8.0, 16.0, 32.0, 8.0), strict=True)),
+    **dict(zip(n.LIMITS.values(), (32.0, 8.0, 8.0, 16.0), strict=True)),
     **{n.stall(reason): 0.1 for reason in n.STALLS}, n.stall("long_scoreboard"): 15.0,
     **{make(kind): value for kind in ("ld", "st") for make, value in (
         (n.efficiency, 100.0), (n.sectors, 4e5), (n.requests, 1e5), (n.conflicts, 0.0), (n.wavefronts, 1e5))},
@@ -96,6 +96,13 @@ def test_unknown_counters_make_no_label(cause: Cause) -> None:
     asked = set(cause.makes) or {n.SM}
     known = {name: value for name, value in QUIET.items() if name not in asked}
     assert cause.label not in [label.bottleneck for label in labels(Seen(Metrics(known), None))]
+
+
+def test_of_equal_limits_shared_memory_is_the_last() -> None:
+    """Blocks of one warp on Hopper: 32 fit, by their number as by the driver's own shared memory."""
+    equal = {n.THEORETICAL: 50.0, n.LIMITS["blocks"]: 32.0, n.LIMITS["shared memory"]: 32.0}
+    others = {n.LIMITS["registers"]: 128.0, n.LIMITS["threads"]: 64.0}
+    assert labels(Seen(Metrics(QUIET | equal | others)))[0].bottleneck is Bottleneck.OCCUPANCY_BLOCKS
 
 
 def test_nothing_known_is_unknown() -> None:

@@ -58,12 +58,14 @@ SMS: Final = "launch__sm_count"
 REGISTERS: Final = "launch__registers_per_thread"
 SHARED: Final = "launch__shared_mem_per_block"
 LIMITS: Final = {
-    "registers": "launch__occupancy_limit_registers",
-    "shared memory": "launch__occupancy_limit_shared_mem",
     "blocks": "launch__occupancy_limit_blocks",
     "threads": "launch__occupancy_limit_warps",
+    "registers": "launch__occupancy_limit_registers",
+    "shared memory": "launch__occupancy_limit_shared_mem",
 }
+"""Of equal limits the first counts. Shared memory is last: the driver's own 1 KB a block alone gives it a limit."""
 PASSES: Final = "profiler__replayer_passes"
+FREE: Final = (THEORETICAL, GRID, BLOCK, WAVES, SMS, REGISTERS, SHARED, *LIMITS.values(), PASSES)
 
 
 def efficiency(kind: str) -> str:

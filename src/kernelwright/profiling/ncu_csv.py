@@ -5,9 +5,10 @@ each launch; numbers carry thousands separators. Of a report that was cut off th
 """
 
 import csv
+import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,6 +48,19 @@ def read_raw(text: str) -> NcuReport:
         elif header and len(row) == len(header) and row[header.index("ID")].strip().isdigit():
             kernels.append(_kernel(dict(zip(header, row, strict=True))))
     return NcuReport(tuple(kernels), " ".join(error.split()))
+
+
+def trimmed(text: str, names: Iterable[str]) -> str:
+    """The same report with the launches and these columns only: small, and without names of machines."""
+    kept = ("ID", "Kernel Name", "Block Size", "Grid Size", "CC", *names)
+    out, columns = io.StringIO(), []
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    for row in _rows(text):
+        if all(name in row for name in _HEAD):
+            columns = [row.index(name) for name in kept if name in row]
+        if columns and len(row) > max(columns):
+            writer.writerow([row[at] for at in columns])
+    return out.getvalue()
 
 
 def number(text: str) -> float | None:
