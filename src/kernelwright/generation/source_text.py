@@ -10,9 +10,9 @@ from tree_sitter import Node
 
 from kernelwright.core.candidate import Template
 from kernelwright.core.expressions import Expression
+from kernelwright.core.lexer import lex
 from kernelwright.core.plan import CPP_KEYWORDS, split_source
 from kernelwright.core.plan_format import format_plan
-from kernelwright.harness.rules.lexer import lex
 from kernelwright.harness.rules.tree import parse
 
 SHINGLE: Final = 5

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from kernelwright.harness.rules.lexer import Directive, Lexed, Token
+from kernelwright.core.lexer import Directive, Lexed, Token
 
 
 def pasted(text: Lexed, words: Collection[str]) -> Iterator[tuple[str, int]]:

@@ -15,10 +15,10 @@ from typing import Final
 
 from tree_sitter import Node, Tree
 
+from kernelwright.core.lexer import Lexed
 from kernelwright.core.plan import Plan
 from kernelwright.core.rules import CandidateRules
 from kernelwright.harness.rules.broken import Broken
-from kernelwright.harness.rules.lexer import Lexed
 from kernelwright.harness.rules.tree import constant, number, operator, parse, text_of, walk
 
 _EQUAL: Final = frozenset({"==", "!=", "^"})

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.lexer import Directive, Lexed, Token, lex
 from kernelwright.core.plan import parse_plan
 from kernelwright.core.rules import CandidateRules
 from kernelwright.harness.rules.broken import Broken
-from kernelwright.harness.rules.lexer import Directive, Lexed, Token, lex
 from kernelwright.harness.rules.macros import pasted
 from kernelwright.harness.rules.plans import check_plan
 from kernelwright.harness.rules.sizes import check_sizes
