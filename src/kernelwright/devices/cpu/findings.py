@@ -7,6 +7,7 @@ from pathlib import Path
 from kernelwright.core.errors import HarnessError
 from kernelwright.devices.cpu.process import Report
 from kernelwright.devices.cpu.source_rules import CANDIDATE
+from kernelwright.devices.traffic import Traffic
 
 _PLACE = re.compile(r"@0x([0-9a-f]+) ")
 UNKNOWN = "?"
@@ -55,21 +56,20 @@ def finding_lines(case: str, report: Report) -> list[str]:
 
 
 def metric_lines(case: str, report: Report, symbols: Symboliser) -> list[str]:
-    """Modelled memory traffic by source line: sectors a global request, wavefronts a shared request.
-
-    A request is one instruction of one warp. The ideal is what the bytes need at least; the figures are for the
-    source as written and the first blocks only.
-    """
+    """Modelled memory traffic by source line, for the source as written and the first blocks only."""
     totals: dict[tuple[str, str, str, int], list[int]] = {}
     for address, space, operation, size, *counts in report.metrics:
         total = totals.setdefault((symbols.line(address), space, operation, int(size)), [0] * 4)
         for i, count in enumerate(counts):
             total[i] += int(count)
-    lines = []
-    for (line, space, operation, width), (requests, lanes, units, ideal) in sorted(totals.items()):
-        unit = "sectors" if space == "global" else "wavefronts"
-        lines.append(
-            f"metric line {line}: {space} {operation} of {width} bytes: {units / requests:.2f} {unit} a request"
-            f" (ideal {ideal / requests:.2f}), {lanes / requests:.1f} lanes, {requests} requests (case {case})"
-        )
-    return lines
+    return [
+        Traffic(
+            *key,
+            units=units / requests,
+            ideal=ideal / requests,
+            lanes=lanes / requests,
+            requests=requests,
+            case=case,
+        ).text
+        for key, (requests, lanes, units, ideal) in sorted(totals.items())
+    ]

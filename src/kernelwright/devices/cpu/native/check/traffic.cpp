@@ -1,6 +1,7 @@
 #include "traffic.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../runtime/report.h"
 
@@ -20,6 +21,7 @@ void Traffic::add(const Access& access, bool shared, unsigned rank) {
   const auto [place, added] = index_.try_emplace(access.pc, static_cast<uint32_t>(instructions_.size()));
   if (added) instructions_.push_back({access.pc, shared, access.write, access.bytes});
   const uint64_t id = place->second;
+  instructions_[id].executed++;
   const uint64_t execution = executions_[id << 32 | rank]++;
   if (execution >= kExecutions) return;
   Request& request = requests_[id << 40 | static_cast<uint64_t>(rank / 32) << 34 | execution];
@@ -73,10 +75,10 @@ void Traffic::add_shared(Instruction& instruction, const Request& request) {
 void Traffic::report_all() const {
   for (const Instruction& i : instructions_) {
     if (i.requests == 0) continue;
-    report("metric\t%p\t%s\t%s\t%zu\t%llu\t%llu\t%llu\t%llu", i.pc, i.shared ? "shared" : "global",
-           i.write ? "store" : "load", i.bytes, static_cast<unsigned long long>(i.requests),
-           static_cast<unsigned long long>(i.lanes), static_cast<unsigned long long>(i.units),
-           static_cast<unsigned long long>(i.ideal));
+    const double scale = static_cast<double>(i.executed) / static_cast<double>(i.lanes);
+    const auto all = [scale](uint64_t seen) { return std::llround(scale * static_cast<double>(seen)); };
+    report("metric\t%p\t%s\t%s\t%zu\t%lld\t%lld\t%lld\t%lld", i.pc, i.shared ? "shared" : "global",
+           i.write ? "store" : "load", i.bytes, all(i.requests), all(i.lanes), all(i.units), all(i.ideal));
   }
 }
 }  // namespace kw

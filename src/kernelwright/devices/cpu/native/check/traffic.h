@@ -12,7 +12,7 @@ namespace kw {
 class Traffic {
  public:
   static constexpr uint64_t kBlocks = 4;       // of each launch: the first ones stand for all
-  static constexpr uint64_t kExecutions = 64;  // of one instruction by one thread of a block
+  static constexpr uint64_t kExecutions = 64;  // of one instruction by one thread of a block; they stand for all
 
   void add(const Access& access, bool shared, unsigned rank);
   // Adds up what one block did.
@@ -24,6 +24,7 @@ class Traffic {
     const void* pc;
     bool shared, write;
     size_t bytes;
+    uint64_t executed = 0;  // lanes of all executions; the others count what was looked at
     uint64_t requests = 0, lanes = 0, units = 0, ideal = 0;
   };
   struct Request {
