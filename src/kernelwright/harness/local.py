@@ -22,6 +22,7 @@ from kernelwright.core.screen import Screen
 from kernelwright.devices.base import (
     BuildResult,
     DuelResult,
+    RunResult,
     TimingProtocol,
 )
 from kernelwright.devices.cuda.neighbours import compute_processes
@@ -280,6 +281,14 @@ class LocalHarness:
         Raises HarnessError also when the binary is not kept any more: compile again.
         """
         return await self._lane.benchmark(self._kept(Built(candidate, compiled)), screen)
+
+    async def check(self, candidate: Candidate, compiled: CompileResult) -> RunResult:
+        """Whether the candidate is right on the smallest cases and trials; nothing is timed.
+
+        Raises HarnessError also when the binary is not kept any more: compile again. Raises PlanError or
+        ExpressionError where the plan does not hold for sizes off the list.
+        """
+        return await self._lane.check(self._kept(Built(candidate, compiled)))
 
     async def duel(
         self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None = None
