@@ -20,7 +20,15 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError, MissingError
 from kernelwright.core.launch import BuildRequest
 from kernelwright.core.outcome import CaseTiming, KernelStatics, StaticMetrics, Status
-from kernelwright.devices.base import BuildResult, CaseSource, RunRequest, RunResult
+from kernelwright.devices.base import (
+    BuildResult,
+    CaseSource,
+    DuelCase,
+    DuelRequest,
+    DuelResult,
+    RunRequest,
+    RunResult,
+)
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.wire import Ceilings
 
@@ -104,6 +112,13 @@ class FakeRunner:
             return RunResult(Status.MEASURED)
         timings = tuple(CaseTiming(case.case, (CASE_MS,) * 8, "clock") for case in request.cases)
         return RunResult(Status.MEASURED, timings=timings, check_seconds=1.0, time_seconds=2.0)
+
+    def duel(self, request: DuelRequest, source: CaseSource) -> DuelResult:
+        cases = tuple(
+            DuelCase(case.case, (CASE_MS,) * request.rounds, (CASE_MS,) * request.rounds, "clock")
+            for case in request.challenger.cases
+        )
+        return DuelResult(Status.MEASURED, cases=cases, seconds=1.0)
 
     def close(self) -> None:
         pass

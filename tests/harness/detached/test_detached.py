@@ -13,11 +13,13 @@ from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.outcome import Status
+from kernelwright.devices.base import DuelCase, DuelResult
 from kernelwright.harness.detached import folder as folders
 from kernelwright.harness.detached.evaluate import evaluate
 from kernelwright.harness.detached.folder import Folder, import_results
-from kernelwright.harness.detached.harness import DetachedHarness
+from kernelwright.harness.detached.harness import DetachedHarness, split_rounds
 from kernelwright.harness.detached.records import Bundle, Header, canonical, digest_of, line_of, read_line
+from kernelwright.harness.protocol import Built
 from kernelwright.problems.loader import load_problem
 
 MAKER = "tests.harness.fake_device:FakeMaker"
@@ -211,3 +213,35 @@ async def test_a_machine_that_never_answers_ends_with_the_budget(
     settings = Settings(problem="vector_add", device=f"detached:{tmp_path / 'there'}", seconds=0.5)
     with pytest.raises(HarnessError, match=r"the budget of 0\.5 s ended"):
         await start_campaign(settings, tmp_path, Silent())
+
+
+async def test_one_trip_brings_the_rounds_of_several_looks_and_what_comes_next_for_a_winner(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "d"
+    probe = asyncio.create_task(answer(path, tmp_path / "p.jsonl"))
+    async with harness(path) as remote:
+        await probe
+        sides = [Built(c, await remote.compile(c)) for c in (candidate("a"), candidate("b"))]
+        fighting = asyncio.create_task(remote.duel(*sides, 8))
+        await answer(path, tmp_path / "r.jsonl", 2)
+        looks = [await fighting, await remote.duel(*sides, 8), await remote.duel(*sides, 16)]
+        assert [len(look.cases[0].challenger_ms) for look in looks] == [8, 8, 16]
+        verdict = await remote.sanitize(sides[0].candidate, sides[0].compiled)
+        assert verdict.status is not None
+        assert not Folder(path).pending(), "all of it came with the first trip"
+        again = asyncio.create_task(remote.duel(*sides, 32))
+        await until_pending(Folder(path))
+        again.cancel()
+
+
+def test_rounds_are_given_out_once_and_a_case_without_more_ends_it() -> None:
+    cases = (
+        DuelCase("a", tuple(map(float, range(10))), tuple(map(float, range(10, 20))), "events", 2),
+        DuelCase("b", (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), "events"),
+    )
+    now, later = split_rounds(DuelResult(Status.MEASURED, cases=cases, seconds=3.0), 2)
+    assert [c.challenger_ms for c in now.cases] == [(0.0, 1.0), (1.0, 2.0)]
+    assert [c.incumbent_ms for c in later.cases] == [tuple(map(float, range(12, 20))), (6.0,)]
+    assert (now.seconds, later.seconds, [c.discarded for c in later.cases]) == (3.0, 0.0, [0, 0])
+    assert not split_rounds(later, 1)[1].cases

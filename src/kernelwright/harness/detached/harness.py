@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 from collections import Counter
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -38,6 +39,8 @@ from kernelwright.problems.loader import Problem, load_problem
 BATCH_SIZE: Final = 64
 IDLE_S: Final = 2.0
 POLL_S: Final = 0.25
+DUEL_ROUNDS: Final = 32
+"""Rounds of one trip: three looks of a duel."""
 ELSEWHERE: Final = "elsewhere"
 """Stands for the binary, which is built where it runs."""
 
@@ -85,6 +88,7 @@ class DetachedHarness:
         self._futures: dict[str, asyncio.Future[Result]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._new = asyncio.Event()
+        self._fought: tuple[tuple[object, ...], DuelResult] | None = None
 
     # -- life -----------------------------------------------------------------------------------------
 
@@ -196,12 +200,24 @@ class DetachedHarness:
     async def duel(
         self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None = None
     ) -> DuelResult:
-        """Two candidates in turn, on the other machine."""
+        """Two candidates in turn, on the other machine.
+
+        A trip costs more than rounds: those of the next looks travel with the first, and so does the sanitizer's
+        turn, which comes next for a challenger that wins. Nobody sees a round before it is asked for.
+        """
         chosen = None if cases is None else tuple(case.id for case in self._cases if case.id in cases)
         both = (challenger.candidate, incumbent.candidate)
-        result = await self._about("duel", *both, rounds=rounds, cases=chosen)
-        assert result.dueled is not None
-        return result.dueled
+        key = (both[0].id, both[1].id, chosen)
+        fought, self._fought = self._fought, None
+        if fought is None or fought[0] != key:
+            self._foresee("sanitize", challenger.candidate)
+            result = await self._about("duel", *both, rounds=max(rounds, DUEL_ROUNDS), cases=chosen)
+            assert result.dueled is not None
+            fought = (key, result.dueled)
+        now, later = split_rounds(fought[1], rounds)
+        if later.cases:
+            self._fought = (key, later)
+        return now
 
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:  # noqa: ARG002 - the protocol's
         """compute-sanitizer, or the checked mode, on the other machine."""
@@ -227,16 +243,13 @@ class DetachedHarness:
     # -- requests -------------------------------------------------------------------------------------
 
     async def _about(self, kind: str, *candidates: Candidate, **values: object) -> Result:
-        sources = {
-            source_id(c.template.source): Source(name=c.template.name[:200], text=c.template.source)
-            for c in candidates
-        }
-        sides = tuple(
-            Side(template=source_id(c.template.source), configuration=dict(c.configuration))
-            for c in candidates
-        )
-        item = Item.model_validate({"kind": kind, "sides": sides, **values})
-        return await self._ask(item, sources)
+        return await self._ask(*_item_about(kind, *candidates, **values))
+
+    def _foresee(self, kind: str, candidate: Candidate) -> None:
+        """Let the first request of a kind about a candidate travel now; who makes it later finds the result."""
+        item, sources = _item_about(kind, candidate)
+        if self._turns[item_id(self._terms_id, item)] == 0:
+            self._put(item_id(self._terms_id, item), item, sources)
 
     async def _ask(self, item: Item, sources: dict[str, Source]) -> Result:
         """The result of a request: at once when it is in the folder, and written only when it is not."""
@@ -248,15 +261,18 @@ class DetachedHarness:
             return result
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._futures[id_] = future
-        if id_ not in self._known:
-            self._known[id_] = item
-            self._asked[id_] = (item, sources)
-            self._new.set()
+        self._put(id_, item, sources)
         try:
             return await future
         finally:
             self._futures.pop(id_, None)
             self._asked.pop(id_, None)
+
+    def _put(self, id_: str, item: Item, sources: dict[str, Source]) -> None:
+        if id_ not in self._known:
+            self._known[id_] = item
+            self._asked[id_] = (item, sources)
+            self._new.set()
 
     async def _write(self) -> None:
         """Batches, when enough waits or nothing new comes."""
@@ -301,6 +317,33 @@ class DetachedHarness:
             future = self._futures.get(result.item)
             if future is not None and not future.done():
                 future.set_result(result)
+
+
+def split_rounds(result: DuelResult, rounds: int) -> tuple[DuelResult, DuelResult]:
+    """The first rounds of a duel, and the others: without cases when one of them has none left."""
+    first = [
+        replace(c, challenger_ms=c.challenger_ms[:rounds], incumbent_ms=c.incumbent_ms[:rounds])
+        for c in result.cases
+    ]
+    rest = [
+        replace(c, challenger_ms=c.challenger_ms[rounds:], incumbent_ms=c.incumbent_ms[rounds:], discarded=0)
+        for c in result.cases
+    ]
+    left = all(c.challenger_ms and c.incumbent_ms for c in rest)
+    return replace(result, cases=tuple(first)), replace(
+        result, cases=tuple(rest if left else ()), seconds=0.0
+    )
+
+
+def _item_about(kind: str, *candidates: Candidate, **values: object) -> tuple[Item, dict[str, Source]]:
+    sources = {
+        source_id(c.template.source): Source(name=c.template.name[:200], text=c.template.source)
+        for c in candidates
+    }
+    sides = tuple(
+        Side(template=source_id(c.template.source), configuration=dict(c.configuration)) for c in candidates
+    )
+    return Item.model_validate({"kind": kind, "sides": sides, **values}), sources
 
 
 def terms_of(problem: Problem, *, slow_cases: bool, seed: int, timing: TimingProtocol) -> Terms:
