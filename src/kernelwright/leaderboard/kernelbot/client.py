@@ -1,0 +1,276 @@
+"""HTTP with GPU MODE's server: sizes, times and pace are bounded, and every failure is a BoardError.
+
+A question (GET) that got no answer is asked again; a submission never is. The credential travels in one header, to
+one address: redirects are not followed and cookies are not kept.
+"""
+
+import asyncio
+import importlib
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any, Final, NoReturn
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from kernelwright.core.errors import MissingError
+from kernelwright.leaderboard.base import BoardError, Refused
+from kernelwright.leaderboard.kernelbot.answers import (
+    Accepted,
+    Leaderboard,
+    Listed,
+    RankRow,
+    Streamed,
+    Submission,
+    read,
+)
+from kernelwright.leaderboard.kernelbot.credentials import INSTALL, Secret
+from kernelwright.leaderboard.kernelbot.refusals import Unavailable, refusal
+from kernelwright.leaderboard.kernelbot.sse import Event, Events
+from kernelwright.leaderboard.kernelbot.text import WHERE, line, parse_json
+
+HEADER: Final = "X-Popcorn-Cli-Id"
+MIB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds, bytes and tries. The server itself lets ten calls a second through."""
+
+    connect_s: float = 10.0
+    silence_s: float = 60.0
+    """Longest wait for the next bytes; a stream has a sign of life every 15 s."""
+    call_s: float = 300.0
+    stream_s: float = 3600.0
+    tries: int = 3
+    first_wait_s: float = 0.5
+    interval_s: float = 0.1
+    answer_bytes: int = 4 * MIB
+    catalogue_bytes: int = 64 * MIB
+    """``/leaderboards`` holds every file of every problem."""
+    stream_bytes: int = 32 * MIB
+
+
+class Pace:
+    """At most one call in ``interval_s``, over all who share it."""
+
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._next = 0.0
+
+    async def turn(self) -> None:
+        """Wait for one's turn; turns are given in the order of the calls."""
+        now = time.monotonic()
+        mine = max(now, self._next)
+        self._next = mine + self._interval_s
+        if mine > now:
+            await asyncio.sleep(mine - now)
+
+
+class Client:
+    """Raises MissingError without the ``board`` extra.
+
+    ``transport`` is httpx's, for tests; ``pace`` is shared by clients of one server.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        credential: Secret | None = None,
+        *,
+        limits: Limits = Limits(),
+        pace: Pace | None = None,
+        transport: Any = None,
+    ) -> None:
+        self._base_url = base_url
+        self._secret = credential
+        self._limits = limits
+        self._pace = pace or Pace(limits.interval_s)
+        self._httpx: Any = _httpx()
+        headers = {"Accept-Encoding": "identity", "User-Agent": "kernelwright"}
+        self._http = self._httpx.AsyncClient(
+            headers=headers | ({HEADER: credential.reveal()} if credential else {}),
+            timeout=self._httpx.Timeout(limits.silence_s, connect=limits.connect_s),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            transport=transport,
+        )
+
+    async def leaderboards(self) -> tuple[Leaderboard, ...]:
+        """All leaderboards that can be read; a malformed one hides no other."""
+        rows = read(list[JsonValue], await self.get("/leaderboards", catalogue=True), WHERE)
+        found: list[Leaderboard] = []
+        for row in rows:
+            try:
+                found.append(read(Leaderboard, row, WHERE))
+            except BoardError:
+                continue
+        return tuple(found)
+
+    async def gpus(self, leaderboard: str) -> tuple[str, ...]:
+        """Names of the GPUs that a leaderboard ranks."""
+        return read(tuple[str, ...], await self.get(_path("gpus", leaderboard)), WHERE)
+
+    async def ranking(
+        self, leaderboard: str, gpu: str, limit: int | None = None, offset: int = 0
+    ) -> tuple[RankRow, ...]:
+        """The best entry of each user, the best first."""
+        query = {} if limit is None else {"limit": limit, "offset": offset}
+        return read(tuple[RankRow, ...], await self.get(_path("submissions", leaderboard, gpu), query), WHERE)
+
+    async def own(
+        self, leaderboard: str | None = None, limit: int = 100, offset: int = 0
+    ) -> tuple[Listed, ...]:
+        """The user's own submissions, the newest first; at most 100 a page."""
+        query: dict[str, str | int] = {"limit": limit, "offset": offset} if offset else {"limit": limit}
+        if leaderboard is not None:
+            query = {"leaderboard": leaderboard, **query}
+        return read(tuple[Listed, ...], await self.get("/user/submissions", query), WHERE)
+
+    async def submission(self, number: str) -> Submission:
+        """One of the user's own submissions."""
+        return read(Submission, await self.get(_path("user", "submissions", number)), WHERE)
+
+    async def submit(self, leaderboard: str, gpu: str, mode: str, name: str, code: bytes) -> Accepted:
+        """Queue a submission. It is never sent again: after an Unavailable it has to be looked for."""
+        path = _path("submission", leaderboard, gpu, mode)
+        async with self._answer("POST", path, self._limits.call_s, files=_form(name, code)) as answer:
+            body = await self._body(answer, self._limits.answer_bytes)
+        return read(Accepted, self._understand(answer.status_code, body), WHERE)
+
+    async def submit_streaming(
+        self, leaderboard: str, gpu: str, mode: str, name: str, code: bytes
+    ) -> Streamed:
+        """Submit and wait on one connection: the only way to what the runner printed. Never sent again."""
+        path = _path(leaderboard, gpu, mode)
+        async with self._answer("POST", path, self._limits.stream_s, files=_form(name, code)) as answer:
+            if answer.status_code != 200:
+                body = await self._body(answer, self._limits.answer_bytes)
+                self._understand(answer.status_code, body)
+            events = Events()
+            async with aclosing(self._pieces(answer, self._limits.stream_bytes)) as pieces:
+                async for piece in pieces:
+                    for event in events.feed(piece):
+                        if (found := self._last(event)) is not None:
+                            return found
+        raise Unavailable(f"{WHERE}: the stream ended without a result")
+
+    async def get(
+        self, path: str, query: Mapping[str, str | int] | None = None, *, catalogue: bool = False
+    ) -> JsonValue:
+        """Ask, and ask again where there was no answer. Raises BoardError."""
+        limits = self._limits
+        most = limits.catalogue_bytes if catalogue else limits.answer_bytes
+        wait = limits.first_wait_s
+        for _ in range(limits.tries - 1):
+            try:
+                return await self._get_once(path, query, most)
+            except Unavailable:
+                await asyncio.sleep(wait)
+                wait *= 2
+        return await self._get_once(path, query, most)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _get_once(self, path: str, query: Mapping[str, str | int] | None, most: int) -> JsonValue:
+        async with self._answer("GET", path, self._limits.call_s, params=query or None) as answer:
+            body = await self._body(answer, most)
+        return self._understand(answer.status_code, body)
+
+    @asynccontextmanager
+    async def _answer(self, method: str, path: str, seconds: float, **parts: Any) -> AsyncIterator[Any]:
+        """The answer's head. The library's own errors hold the request, and with it the credential: they end here."""
+        if self._http.is_closed:
+            raise BoardError(f"{WHERE}: the connection was closed")
+        await self._pace.turn()
+        failure = ""
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._http.stream(method, self._base_url + path, **parts) as answer,
+            ):
+                yield answer
+        except TimeoutError:
+            failure = f"no answer within {seconds:g} s"
+        except (self._httpx.HTTPError, self._httpx.InvalidURL, self._httpx.StreamError, OSError) as error:
+            failure = type(error).__name__
+        if failure:
+            raise Unavailable(f"{WHERE}: {method} {line(path, 100)}: {failure}")
+
+    async def _body(self, answer: Any, most: int) -> bytes:
+        return b"".join([piece async for piece in self._pieces(answer, most)])
+
+    async def _pieces(self, answer: Any, most: int) -> AsyncGenerator[bytes, None]:
+        """Raw bytes: nothing is unpacked, so that a small answer cannot become a large one."""
+        if answer.headers.get("content-encoding", "identity") != "identity":
+            raise BoardError(f"{WHERE}: the answer is packed, which was not asked for")
+        size = 0
+        async with aclosing(answer.aiter_raw()) as raw:
+            async for piece in raw:
+                size += len(piece)
+                if size > most:
+                    raise BoardError(f"{WHERE}: the answer is larger than {most} bytes")
+                yield piece
+
+    def _understand(self, status: int, body: bytes) -> JsonValue:
+        """The content of a success; everything else is raised."""
+        if 200 <= status < 300:
+            return parse_json(body, self._secret)
+        if 300 <= status < 400:
+            raise Refused(
+                f"{WHERE}: the address leads elsewhere (HTTP {status}), which is not followed: mend it"
+            )
+        raise refusal(status, self._detail(body))
+
+    def _detail(self, body: bytes) -> str:
+        """What an error says: FastAPI's ``detail``, a text or a list of complaints; else nothing."""
+        try:
+            content = parse_json(body, self._secret)
+        except BoardError:
+            return ""
+        match content:
+            case {"detail": str(text)}:
+                return text
+            case {"detail": [*items]}:
+                said = [item["msg"] for item in items[:5] if isinstance(item, dict) and "msg" in item]
+                return "; ".join(text for text in said if isinstance(text, str))
+            case _:
+                return ""
+
+    def _last(self, event: Event) -> Streamed | None:
+        """The result, if this is the frame that holds it. Raises what an error frame says."""
+        if event.name == "result":
+            return read(Streamed, parse_json(event.data, self._secret), WHERE)
+        if event.name == "error":
+            self._raise_frame(parse_json(event.data, self._secret))
+        return None
+
+    def _raise_frame(self, content: JsonValue) -> NoReturn:
+        """An error after the stream began comes with HTTP 200 and has its status inside."""
+        frame = content if isinstance(content, dict) else {}
+        status, parts = frame.get("status_code"), (frame.get("detail"), frame.get("raw_error"))
+        said = ": ".join(part for part in parts if isinstance(part, str))
+        raise refusal(status if isinstance(status, int) else 500, said)
+
+
+def _path(*parts: str) -> str:
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+
+def _form(name: str, code: bytes) -> dict[str, tuple[str, bytes, str]]:
+    return {"file": (name, code, "text/x-python")}
+
+
+def _httpx() -> Any:
+    """The library; its own lines for debugging quote the headers of answers, which may echo the credential."""
+    try:
+        module = importlib.import_module("httpx")
+    except ImportError:
+        raise MissingError(f"a remote leaderboard needs httpx: {INSTALL}") from None
+    logging.getLogger("httpcore").setLevel(logging.INFO)
+    return module

@@ -1,0 +1,94 @@
+"""The user's own credential for GPU MODE: read, sent in one header, never shown and never kept.
+
+Registration needs a person in a browser, once; nothing here does it for them.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from kernelwright.core.errors import MissingError, UserError
+from kernelwright.leaderboard.base import Unauthorized
+
+VARIABLE: Final = "POPCORN_CLI_ID"
+FILE: Final = ".popcorn.yaml"
+MAX_FILE_BYTES: Final = 64 * 1024
+HOW_TO_GET_ONE: Final = f"register once with GPU MODE's popcorn-cli (popcorn register github), which writes ~/{FILE}, or set {VARIABLE}"
+INSTALL: Final = "pip install 'kernelwright[board]'"
+_WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{8,200}", re.ASCII)
+
+
+class NoCredential(Unauthorized, UserError):  # noqa: N818 - reads as what happened
+    """There is no credential, or it cannot be read."""
+
+
+class Secret:
+    """A text that is shown nowhere: not by ``str``, ``repr``, a format, a pickle or a copy."""
+
+    __slots__ = ("_pattern", "_value")
+
+    def __init__(self, value: str) -> None:
+        """Raises NoCredential for what cannot be a credential, without showing it."""
+        if not _WELL_FORMED.fullmatch(value):
+            raise NoCredential(f"the GPU MODE credential is malformed: {HOW_TO_GET_ONE}")
+        self._value = value
+        self._pattern = re.compile(re.escape(value), re.IGNORECASE)
+
+    def reveal(self) -> str:
+        """The value, for the header and nothing else."""
+        return self._value
+
+    def hide(self, text: str) -> str:
+        """The text without the value, for texts of a server that may echo it."""
+        return self._pattern.sub("[hidden]", text)
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a credential is not kept")
+
+
+def find_credential(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> Secret | None:
+    """From ``$POPCORN_CLI_ID``, else ``cli_id`` of ``~/.popcorn.yaml``; ``None`` where there is neither.
+
+    Raises NoCredential for a file that is there and cannot be used. No message holds a part of the file.
+    """
+    if given := environment.get(VARIABLE, "").strip():
+        return Secret(given)
+    path = (home or Path.home()) / FILE
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise NoCredential(f"{path}: cannot be read: {error.strerror}") from None
+    return Secret(_cli_id(path, data))
+
+
+def need_credential(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> Secret:
+    """The same, where nothing works without one. Raises NoCredential that says how to get one."""
+    found = find_credential(environment, home)
+    if found is None:
+        raise NoCredential(f"no credential for GPU MODE: {HOW_TO_GET_ONE}")
+    return found
+
+
+def _cli_id(path: Path, data: bytes) -> str:
+    """The parser's own message would quote the file, so it is dropped."""
+    try:
+        import yaml
+    except ImportError:
+        raise MissingError(f"{path}: reading it needs pyyaml: {INSTALL}") from None
+    content: Any = None
+    try:
+        content = yaml.safe_load(data)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        content = None
+    found = content.get("cli_id") if isinstance(content, dict) else None
+    if not isinstance(found, str | int) or isinstance(found, bool):
+        raise NoCredential(f"{path}: holds no line such as cli_id: ...: {HOW_TO_GET_ONE}")
+    return str(found).strip()
