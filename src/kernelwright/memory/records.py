@@ -175,3 +175,43 @@ class RequestRecord:
     output_tokens: int | None = None
     cost_usd: float | None = None
     seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class SubmissionRecord:
+    """A candidate that was, or was to be, sent to a leaderboard. ``tag`` is unique in the campaign.
+
+    ``state`` is ``intended`` (written before it is sent: whether it was is not known after a kill), ``postponed``
+    (surely not taken: a quota), ``refused`` (the board or we said no), ``unclear`` (nobody knows, never sent again),
+    or a state of the board. ``seconds`` counts from the campaign's start, ``intended`` and ``sent`` are Unix times;
+    ``score_s`` in seconds; ``cases`` is JSON: what the board measured, case by case; ``rank`` the place afterwards.
+    """
+
+    campaign: str
+    tag: str
+    candidate: str
+    mode: str
+    state: str
+    seconds: float
+    intended: float
+    sent: float | None = None
+    submission: str = ""
+    score_s: float | None = None
+    reason: str = ""
+    cases: str = "[]"
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class PlaceRecord:
+    """The own place in a rank table at one moment; scores in seconds. ``ahead_s`` is the score of the next place.
+
+    ``rank`` is ``None`` where nothing of ours is in the table.
+    """
+
+    campaign: str
+    seconds: float
+    rank: int | None
+    entries: int
+    score_s: float | None = None
+    ahead_s: float | None = None

@@ -125,9 +125,32 @@ CREATE TABLE profiles (
 ) STRICT
 """
 
+
+def m005_submissions(db: sqlite3.Connection) -> None:
+    """What was sent to a leaderboard, and the places that were read there."""
+    for statement in (*_SUBMISSIONS.split(";"), *_append_only("places")):
+        db.execute(statement)
+
+
+# A submission is written before it is sent, and again with everything that becomes known of it.
+_SUBMISSIONS: Final = """
+CREATE TABLE submissions (
+    campaign TEXT NOT NULL REFERENCES campaigns(id), tag TEXT NOT NULL, candidate TEXT NOT NULL, mode TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('intended', 'postponed', 'waiting', 'running', 'passed', 'failed',
+    'timed_out', 'rejected', 'refused', 'unclear')), seconds REAL NOT NULL, intended REAL NOT NULL, sent REAL,
+    submission TEXT NOT NULL, score_s REAL, reason TEXT NOT NULL, cases TEXT NOT NULL, rank INTEGER,
+    recorded REAL NOT NULL, PRIMARY KEY (campaign, tag)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE places (
+    number INTEGER PRIMARY KEY, campaign TEXT NOT NULL REFERENCES campaigns(id), seconds REAL NOT NULL,
+    rank INTEGER, entries INTEGER NOT NULL, score_s REAL, ahead_s REAL, recorded REAL NOT NULL
+) STRICT
+"""
+
 MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
     m001_first,
     m002_trust,
     m003_requests,
     m004_profiles,
+    m005_submissions,
 )

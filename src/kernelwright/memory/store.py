@@ -22,9 +22,11 @@ from kernelwright.memory.records import (
     Duel,
     Experiment,
     Milestone,
+    PlaceRecord,
     ProblemRecord,
     ProfileRecord,
     RequestRecord,
+    SubmissionRecord,
     TemplateRecord,
 )
 from kernelwright.memory.rows import (
@@ -126,14 +128,26 @@ class Memory:
 
     def request(self, request: RequestRecord) -> None:
         """Keep a request to a model; its answer replaces what was kept when it was made."""
-        row: dict[str, Value] = {**asdict(request), "recorded": time.time()}
+        self._keep("requests", asdict(request))
+
+    def submission(self, submission: SubmissionRecord) -> None:
+        """Keep a submission; what becomes known of it replaces what was kept before."""
+        self._keep("submissions", asdict(submission))
+
+    def _keep(self, table: str, values: dict[str, Value]) -> None:
+        row: dict[str, Value] = {**values, "recorded": time.time()}
         columns = ", ".join(row)
         marks = ", ".join("?" for _ in row)
         with self._database.transaction():
             self._database.execute(
-                f"INSERT OR REPLACE INTO requests ({columns}) VALUES ({marks})",  # noqa: S608 - our own columns
+                f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608 - our own columns
                 *row.values(),
             )
+
+    def place(self, place: PlaceRecord) -> None:
+        """Add what a rank table said."""
+        with self._database.transaction():
+            self._database.insert("places", {**asdict(place), "recorded": time.time()})
 
     def claim(self, campaign: str) -> None:
         """Keep every other process from running the campaign until this memory is closed or the process ends."""
@@ -255,6 +269,18 @@ class Memory:
         columns = ", ".join(each.name for each in fields(RequestRecord))
         query = f"SELECT {columns} FROM requests WHERE campaign = ? ORDER BY id"  # noqa: S608 - our own columns
         return [RequestRecord(**dict(row)) for row in self._database.rows(query, campaign)]
+
+    def submissions(self, campaign: str) -> list[SubmissionRecord]:
+        """Submissions in the order in which they were intended."""
+        columns = ", ".join(each.name for each in fields(SubmissionRecord))
+        query = f"SELECT {columns} FROM submissions WHERE campaign = ? ORDER BY intended, tag"  # noqa: S608 - our own columns
+        return [SubmissionRecord(**dict(row)) for row in self._database.rows(query, campaign)]
+
+    def places(self, campaign: str) -> list[PlaceRecord]:
+        """The own places in the rank table, oldest first."""
+        columns = ", ".join(each.name for each in fields(PlaceRecord))
+        query = f"SELECT {columns} FROM places WHERE campaign = ? ORDER BY number"  # noqa: S608 - our own columns
+        return [PlaceRecord(**dict(row)) for row in self._database.rows(query, campaign)]
 
     def notes(self, campaign: str) -> dict[str, str]:
         """Facts of the campaign's environment."""

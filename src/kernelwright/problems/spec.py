@@ -3,10 +3,19 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    field_validator,
+)
 
-from kernelwright.core.errors import ExpressionError
+from kernelwright.core.errors import ExpressionError, UserError
 from kernelwright.core.expressions import parse
+from kernelwright.core.goal import Goal, parse_goal
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.rules import MAX_SOURCE_BYTES
 from kernelwright.problems.inputs import Distribution
@@ -127,11 +136,38 @@ class Rules(_Model):
     banned_words: tuple[Annotated[str, AfterValidator(_word)], ...] = Field(default=(), max_length=64)
 
 
-class Goal(_Model):
-    """When a campaign may stop early: a speed-up over the baseline, or a share of the roofline."""
+class GoalTable(_Model):
+    """A goal as a table: a speed-up over the baseline, a share of the roofline, or both."""
 
     speedup: float | None = Field(None, gt=1)
     roofline_fraction: float | None = Field(None, gt=0, le=1)
+
+
+def _goal(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return parse_goal(value)
+        except UserError as error:
+            raise ValueError(str(error)) from None
+    if isinstance(value, dict):
+        table = GoalTable.model_validate(value)
+        return Goal(roofline=table.roofline_fraction, speedup=table.speedup)
+    return value
+
+
+def _goal_as_data(goal: Goal) -> dict[str, float | None] | str:
+    """The table where it says all: the ids of problems are made of this."""
+    if goal.rank is not None or goal.time_ms is not None:
+        return str(goal)
+    return {"speedup": goal.speedup, "roofline_fraction": goal.roofline}
+
+
+ProblemGoal = Annotated[
+    Goal,
+    BeforeValidator(_goal, json_schema_input_type=str | GoalTable),
+    PlainSerializer(_goal_as_data),
+]
+"""What a campaign may aim at (``--goal problem``): a text as after ``--goal``, or a table."""
 
 
 class TrialsSpec(_Model):
@@ -164,7 +200,7 @@ class ProblemSpec(_Model):
     rules: Rules = Rules()
     trials: TrialsSpec = TrialsSpec()
     objective: ObjectiveName = ObjectiveName.SEED
-    goal: Goal | None = None
+    goal: ProblemGoal | None = None
 
     @field_validator("title", "description")
     @classmethod
