@@ -13,6 +13,7 @@ import typer
 from kernelwright import __version__
 from kernelwright.cli import (
     bench,
+    board,
     certificate,
     check,
     detached,
@@ -55,6 +56,7 @@ app.command("import-results")(exchange.import_results)
 app.add_typer(problems.app, name="problem")
 app.add_typer(problems.app, name="problems", hidden=True)  # its name in version 0.1.0
 app.add_typer(bench.app, name="bench")
+app.add_typer(board.app, name="board")
 
 
 def _version(show_it: bool) -> None:
