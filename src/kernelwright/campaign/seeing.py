@@ -7,8 +7,10 @@ from time import monotonic
 from typing import Final
 
 from kernelwright.campaign.scene import Scene
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import HarnessError
-from kernelwright.core.outcome import StaticMetrics
+from kernelwright.core.lexer import lex
+from kernelwright.generation.notebook import Seen
 from kernelwright.memory.records import ProfileRecord
 from kernelwright.problems.loader import Case, Problem
 from kernelwright.profiling import Digest, Roofline, make_digest, roofline
@@ -99,13 +101,19 @@ class Seeing:
             )
         )
 
-    def text(self, candidate: str, times: Mapping[str, float], static: StaticMetrics | None) -> str:
-        """The digest of a candidate for a prompt: from counters, or without them."""
-        digest = self._digests.get(candidate)
+    def text(self, candidate: Candidate, seen: Seen) -> str:
+        """The digest of a candidate for a prompt: from counters, or without them. No comments of others get there."""
+        digest = self._digests.get(candidate.id)
         if digest is None:
-            case = self._farthest(times)
-            roof = self._roofline(case, times.get(case.id))
-            digest = make_digest((), static=static, roofline=roof, case=case.id)
+            case = self._farthest(seen.times_ms)
+            digest = make_digest(
+                (),
+                static=seen.static,
+                roofline=self._roofline(case, seen.times_ms.get(case.id)),
+                case=case.id,
+                model=seen.modelled,
+                source=_code(candidate.template.source),
+            )
         return digest.text
 
     def _farthest(self, times: Mapping[str, float]) -> Case:
@@ -129,3 +137,14 @@ class Seeing:
             operations_per_s=ceilings.flops_per_s,
             time_ms=time_ms,
         )
+
+
+def _code(source: str) -> str:
+    """The source without comments, line by line as it was; empty where lines are joined by backslashes."""
+    read = lex(source)
+    if read.splices:
+        return ""
+    characters = list(read.plain)
+    for at in read.newlines:
+        characters[at] = "\n"
+    return "".join(characters)

@@ -302,7 +302,7 @@ class Writing:
     def _digest(self, lead: Candidate) -> str:
         notes = self.notebook.templates[lead.template.id]
         best = notes.best
-        return self.seeing.text(lead.id, best.times_ms, best.static) if best else ""
+        return self.seeing.text(lead, best) if best else ""
 
     def _left(self) -> str:
         assert self.author is not None

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -19,10 +20,15 @@ from kernelwright.cli.options import (
 )
 from kernelwright.core.candidate import Candidate, Template
 from kernelwright.core.errors import UserError
-from kernelwright.core.outcome import StaticMetrics
+from kernelwright.core.outcome import StaticMetrics, Status
+from kernelwright.devices.base import TimingProtocol
+from kernelwright.devices.traffic import read_traffic
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import CompileResult, ProfileResult
-from kernelwright.profiling import Digest, Roofline, make_digest, roofline
+from kernelwright.profiling import Digest, Roofline, make_digest, modelled, roofline
+
+BRIEF: Final = TimingProtocol(runs=5)
+"""Times pick a case and place it under the roofline; they rank nothing."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +40,29 @@ class Profile:
     result: ProfileResult
     digest: Digest
     static: StaticMetrics | None
+    rooflines: dict[str, Roofline]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a look at the candidate told before any counters: times in ms by case, findings, why it has no times."""
+
+    times_ms: Mapping[str, float]
+    findings: tuple[str, ...] = ()
+    reason: str = ""
 
 
 def profile(
     file: Annotated[Path, typer.Argument(help="A .cu file that starts with a plan.")],
     problem: Annotated[str, typer.Option("--problem", "-p", help="A bundled problem's name, or a folder.")],
     case: Annotated[
-        str, typer.Option("--case", "-c", help="A case of the problem; by default its largest.")
+        str,
+        typer.Option(
+            "--case",
+            "-c",
+            help="A case of the problem; by default the one farthest from its floor, without a GPU the largest.",
+        ),
     ] = "",
     device: DeviceOption = "auto",
     level: Annotated[
@@ -81,41 +103,72 @@ async def _profile(
     slow: bool,
     strict: bool,
 ) -> Profile:
-    async with LocalHarness(problem, device, compile_workers=1, slow_cases=slow, strict=strict) as harness:
-        chosen = case or harness.cases[-1].id
-        if chosen not in {known.id for known in harness.cases}:
-            raise UserError(f"--case {chosen}: the cases are {', '.join(c.id for c in harness.cases)}")
+    async with LocalHarness(
+        problem, device, compile_workers=1, slow_cases=slow, strict=strict, timing=BRIEF
+    ) as harness:
+        if case and case not in {known.id for known in harness.cases}:
+            raise UserError(f"--case {case}: the cases are {', '.join(c.id for c in harness.cases)}")
         candidate = Candidate(template, choose(template, harness.facts, values))
         compiled = await harness.compile(candidate)
         if compiled.status is not None:
             raise UserError(f"{template.name}: {compiled.status}: {compiled.reason}")
+        seen = await _look(harness, candidate, compiled)
+        chosen = case or _farthest(harness, seen.times_ms)
         if level:
             result = await harness.profile(candidate, chosen, compiled=compiled, level=level)
         else:
             result = ProfileResult("not_available", "level 0 asks for none")
-        time_ms = await _time_ms(harness, candidate, compiled, chosen, result)
-        roof = _roofline(harness, chosen, time_ms)
+        rooflines = _rooflines(harness, seen.times_ms)
         digest = make_digest(
-            result.kernels, static=compiled.static, roofline=roof, case=chosen, lines=result.lines
+            result.kernels,
+            static=compiled.static,
+            roofline=rooflines.get(chosen),
+            case=chosen,
+            lines=result.lines,
+            model=modelled(seen.findings),
+            source=template.source,
         )
-        return Profile(candidate, chosen, result, digest, compiled.static)
+        if seen.reason:
+            result = replace(result, notes=(*result.notes, seen.reason))
+        return Profile(candidate, chosen, result, digest, compiled.static, rooflines, seen.findings)
 
 
-async def _time_ms(
-    harness: LocalHarness, candidate: Candidate, compiled: CompileResult, case: str, result: ProfileResult
-) -> float | None:
-    """Under the profiler where there is one (cold caches, unlocked clocks); else as the harness measures it."""
-    if result.kernels:
-        return sum(kernel.time_ns for kernel in result.kernels) * 1e-6
-    if harness.facts.kind != "cuda":
-        return None
-    return (await harness.benchmark(candidate, compiled)).times_ms().get(case)
+async def _look(harness: LocalHarness, candidate: Candidate, compiled: CompileResult) -> Seen:
+    """A brief benchmark on a GPU. Times of the cpu say nothing of one: there its checked mode is asked."""
+    if harness.facts.kind == "cuda":
+        outcome = await harness.benchmark(candidate, compiled)
+        reason = (
+            f"not timed: {outcome.status}: {outcome.reason}" if outcome.status is not Status.MEASURED else ""
+        )
+        return Seen(outcome.times_ms(), outcome.findings, reason)
+    checked = await harness.sanitize(candidate, compiled)
+    reason = checked.reason if checked.status is not Status.MEASURED else ""
+    return Seen({}, checked.findings, reason)
 
 
-def _roofline(harness: LocalHarness, case: str, time_ms: float | None) -> Roofline | None:
-    work = next(harness.problem.work(known) for known in harness.cases if known.id == case)
+def _farthest(harness: LocalHarness, times_ms: Mapping[str, float]) -> str:
+    """The case that takes most times its floor; the largest one where times or floors are not known."""
+    relative = {
+        case.id: times_ms[case.id] / floor
+        for case in harness.cases
+        if (floor := harness.floor_ms(case)) and case.id in times_ms
+    }
+    return max(relative, key=lambda case: relative[case]) if relative else harness.cases[-1].id
+
+
+def _rooflines(harness: LocalHarness, times_ms: Mapping[str, float]) -> dict[str, Roofline]:
+    """Of every case, where ceilings are known."""
     best = harness.ceilings
-    return roofline(*work, bytes_per_s=best.bytes_per_s, operations_per_s=best.flops_per_s, time_ms=time_ms)
+    found = {
+        case.id: roofline(
+            *harness.problem.work(case),
+            bytes_per_s=best.bytes_per_s,
+            operations_per_s=best.flops_per_s,
+            time_ms=times_ms.get(case.id),
+        )
+        for case in harness.cases
+    }
+    return {case: roof for case, roof in found.items() if roof}
 
 
 def _json(found: Profile) -> dict[str, Any]:
@@ -133,6 +186,16 @@ def _json(found: Profile) -> dict[str, Any]:
             for k in found.result.kernels
         ],
         "lines": [asdict(line) for line in found.result.lines],
+        "cases": {
+            case: {
+                "floor_ms": roof.floor_ms,
+                "bound": roof.bound,
+                "share": roof.share,
+                "distance": roof.distance,
+            }
+            for case, roof in found.rooflines.items()
+        },
+        "modelled": [asdict(traffic) for traffic in read_traffic(found.findings)],
         "notes": found.result.notes,
         "static": asdict(found.static) if found.static else None,
     }
@@ -142,5 +205,10 @@ def _print(found: Profile) -> None:
     typer.echo(found.digest.text)
     if found.result.status != "profiled":
         typer.echo(f"No counters ({found.result.status}): {found.result.reason}")
+    for case, roof in found.rooflines.items():
+        share = (
+            f", {roof.share:.0%} of it attained, {roof.distance:.3g} times the floor" if roof.share else ""
+        )
+        typer.echo(f"- case {case}: bound by {roof.bound}, floor {roof.floor_ms:.4g} ms{share}")
     for note in found.result.notes:
         typer.echo(f"- {note}")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 _TEXT: Final = re.compile(
-    r"metric line (?P<line>\d+|\?): (?P<space>global|shared) (?P<operation>load|store) of (?P<width>\d{1,4}) bytes: "
+    r"metric (?:\(modelled\) )?line (?P<line>\d+|\?): (?P<space>global|shared) (?P<operation>load|store) of (?P<width>\d{1,4}) bytes: "
     r"(?P<units>\d+\.\d\d) (?:sectors|wavefronts) a request \(ideal (?P<ideal>\d+\.\d\d)\), "
-    r"(?P<lanes>\d+\.\d) lanes, (?P<requests>\d+) requests \(case (?P<case>[^()\n]*)\)"
+    r"(?P<lanes>\d+\.\d) lanes, (?P<requests>\d+) requests \(case (?P<case>[^\n]*)\)"
 )
 
 
@@ -53,7 +53,7 @@ class Traffic:
     @property
     def text(self) -> str:
         """As a finding of a run; :func:`read_traffic` reads it."""
-        return f"metric {self.brief}, {self.lanes:.1f} lanes, {self.requests} requests (case {self.case})"
+        return f"metric (modelled) {self.brief}, {self.lanes:.1f} lanes, {self.requests} requests (case {self.case})"
 
 
 def read_traffic(findings: Iterable[str]) -> Iterator[Traffic]:

@@ -13,6 +13,7 @@ from typing import Final
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Outcome, StaticMetrics, Status
 from kernelwright.generation.base import Proposal
+from kernelwright.profiling import Modelled, modelled
 
 RECENT: Final = 12
 FAILURES: Final = 64
@@ -35,6 +36,7 @@ class Seen:
     cost_ms: float | None = None
     times_ms: Mapping[str, float] = field(default_factory=dict)
     static: StaticMetrics | None = None
+    modelled: Modelled | None = None
 
     def behaviour(self) -> tuple[float, ...]:
         """How the kernel uses the device: occupancy, registers, shared memory, spills, number of kernels, 0..1 each."""
@@ -121,6 +123,7 @@ class Notebook:
             cost_ms=cost_ms,
             times_ms=outcome.times_ms() if cost_ms is not None else {},
             static=outcome.static,
+            modelled=modelled(outcome.findings),
         )
         self.experiments += 1
         notes.tried += 1

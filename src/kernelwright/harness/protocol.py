@@ -84,7 +84,8 @@ class SanitizerResult:
 
     ``status`` is MEASURED when every tool in ``tools`` ran and found nothing, WRONG with the first finding as
     ``reason``, NOT_RUN with why it cannot be had here (never a pass; ``tools`` are those that did run). ``notes``
-    are for people: warnings, layers of the sandbox that the tool cannot live with.
+    are for people: warnings, layers of the sandbox that the tool cannot live with. ``findings`` are the checked
+    mode's, with what it modelled of memory accesses.
     """
 
     status: Status
@@ -92,6 +93,7 @@ class SanitizerResult:
     tools: tuple[str, ...] = ()
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
 
 
 class Harness(Protocol):

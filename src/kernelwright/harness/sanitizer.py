@@ -166,11 +166,12 @@ def find_sanitizer() -> str | None:
 
 def checked_mode_result(result: RunResult, seconds: float) -> SanitizerResult:
     """The cpu device's counterpart: its checked mode watches bounds, races, barriers and unwritten memory itself."""
+    found = result.findings
     if result.status is Status.MEASURED:
-        return SanitizerResult(Status.MEASURED, tools=(CHECKED_MODE,), seconds=seconds)
+        return SanitizerResult(Status.MEASURED, tools=(CHECKED_MODE,), seconds=seconds, findings=found)
     slow = {Status.NOT_RUN, Status.TIMED_OUT}  # the checked mode is slow by itself
     status = Status.NOT_RUN if result.status in slow else Status.WRONG
-    return SanitizerResult(status, f"{CHECKED_MODE}: {result.reason}", seconds=seconds)
+    return SanitizerResult(status, f"{CHECKED_MODE}: {result.reason}", seconds=seconds, findings=found)
 
 
 def _judge(run: _Run, limit_s: float) -> _Verdict:

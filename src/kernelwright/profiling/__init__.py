@@ -3,6 +3,7 @@
 from kernelwright.profiling.bottleneck import Bottleneck
 from kernelwright.profiling.digest import Digest, make_digest, static_digest
 from kernelwright.profiling.metrics import HotLine, KernelProfile, Metrics
+from kernelwright.profiling.modelled import Modelled, modelled
 from kernelwright.profiling.roofline import Roofline, roofline
 
 __all__ = [
@@ -11,8 +12,10 @@ __all__ = [
     "HotLine",
     "KernelProfile",
     "Metrics",
+    "Modelled",
     "Roofline",
     "make_digest",
+    "modelled",
     "roofline",
     "static_digest",
 ]

@@ -9,6 +9,7 @@ from kernelwright.profiling import names
 from kernelwright.profiling.bottleneck import HINTS, Bottleneck
 from kernelwright.profiling.labels import Label, Seen, labels
 from kernelwright.profiling.metrics import HotLine, KernelProfile
+from kernelwright.profiling.modelled import Modelled
 from kernelwright.profiling.roofline import Roofline
 
 MAX_CHARACTERS: Final = 1200
@@ -81,10 +82,12 @@ def make_digest(
     lines: Sequence[HotLine] = (),
     parent: Digest | None = None,
     incumbent: Digest | None = None,
+    model: Modelled | None = None,
+    source: str = "",
 ) -> Digest:
     """Speaks of the launch with most time. Without launches it is :func:`static_digest`."""
     if not kernels:
-        return static_digest(static, roofline, case)
+        return static_digest(static, roofline, case, model, source)
     slowest = max(kernels, key=lambda kernel: kernel.time_ns)
     seen = Seen(slowest.metrics, _spills(static, slowest.kernel))
     found = labels(seen)
@@ -99,28 +102,44 @@ def make_digest(
         also=tuple(f"{label.bottleneck} ({label.evidence})" for label in found[1:3]),
         hints=HINTS[found[0].bottleneck],
         changes=(*_changes("parent", parent, numbers), *_changes("incumbent", incumbent, numbers)),
-        lines=tuple(map(_hot, lines)),
+        lines=(*map(_hot, lines), *(model.lines(source) if model else ())),
         facts=(*_roof(roofline), *_share(kernels, slowest)),
     )
 
 
-def static_digest(static: StaticMetrics | None, roofline: Roofline | None = None, case: str = "") -> Digest:
+def static_digest(
+    static: StaticMetrics | None,
+    roofline: Roofline | None = None,
+    case: str = "",
+    model: Modelled | None = None,
+    source: str = "",
+) -> Digest:
     """Level 0: what is known without counters. The name is given only where that suffices."""
     kernels = static.kernels if static else ()
-    found = _static_label(kernels, roofline)
+    found = _static_label(kernels, roofline, model)
     facts = [*_roof(roofline), *(fact for kernel in kernels[:3] if (fact := _describe(kernel)))]
     return Digest(
-        0, found.bottleneck, found.evidence, case=case, hints=HINTS[found.bottleneck], facts=tuple(facts)
+        0,
+        found.bottleneck,
+        found.evidence,
+        case=case,
+        hints=HINTS[found.bottleneck],
+        lines=tuple(model.lines(source)) if model else (),
+        facts=tuple(facts),
     )
 
 
-def _static_label(kernels: Sequence[KernelStatics], roofline: Roofline | None) -> Label:
+def _static_label(
+    kernels: Sequence[KernelStatics], roofline: Roofline | None, model: Modelled | None
+) -> Label:
     if roofline and roofline.share and roofline.share >= NEAR_FLOOR:
         bound = Bottleneck.DRAM if roofline.bound == "memory" else Bottleneck.COMPUTE
         return Label(bound, f"{roofline.share:.0%} of the physical floor is attained")
     for kernel in kernels:
         if kernel.spill_bytes:
             return Label(Bottleneck.SPILLS, f"{kernel.name}: {kernel.spill_bytes} bytes spilled a thread")
+    if model and model.label:
+        return model.label
     for kernel in kernels:
         share, limiter = kernel.theoretical_occupancy, kernel.occupancy_limiter
         if share is not None and limiter and share <= 0.5:
