@@ -1,0 +1,176 @@
+"""Writes a board's task as a problem folder of ours: all of it or nothing.
+
+``problem.toml``, ``reference.py`` and ``baseline.cu`` as in docs/problems.md, ``board.toml``
+(:mod:`kernelwright.leaderboard.board_file`), and in ``board/`` the board's own files, byte for byte.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from kernelwright.core.candidate import parse_template
+from kernelwright.core.errors import UserError
+from kernelwright.core.files import write_through
+from kernelwright.leaderboard.base import Limits
+from kernelwright.leaderboard.board_file import (
+    BOARD_FILE,
+    SOURCES_FOLDER,
+    BoardFile,
+    format_board_file,
+    toml_key,
+    toml_value,
+)
+from kernelwright.leaderboard.gpumode.draft import Draft, draft
+from kernelwright.leaderboard.gpumode.files import MAX_SOURCE_BYTES, read_text
+from kernelwright.leaderboard.gpumode.inputs_read import Returned
+from kernelwright.leaderboard.gpumode.reference_facts import Facts, read_reference
+from kernelwright.leaderboard.gpumode.task import Task
+from kernelwright.leaderboard.gpumode.translate import NotPlain, Translated, translate
+from kernelwright.leaderboard.gpumode.user_tables import UserTables
+from kernelwright.problems.loader import load_problem
+
+MAX_SUBMISSION_BYTES: Final = 1_000_000
+"""Of a file that GPU MODE takes."""
+REFERENCE: Final = "reference.py"
+BASELINE: Final = "baseline.cu"
+_TABLES: Final = ("inputs", "trials", "work")
+_LISTS: Final = ("arguments", "cases", "slow_cases")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written: ``missing`` are files that the user has to add before the problem can be used."""
+
+    folder: Path
+    missing: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def write_problem_folder(
+    task: Task,
+    target: Path,
+    *,
+    baseline: Path | None = None,
+    reference: Path | None = None,
+    user: UserTables | None = None,
+    described: Returned | None = None,
+) -> Written:
+    """Write ``target``, which must not exist yet. Raises UserError, and nothing is left then.
+
+    ``described`` is what a run of ``generate_input`` in the sandbox showed (:mod:`.described`).
+    """
+    user = user or UserTables()
+    facts = read_reference(task.sources.get(REFERENCE, ""), f"{task.origin}: {REFERENCE}", described)
+    own, why = _reference(facts, task.name)
+    made = draft(task, problem_name(task.name), facts, user, own.product if own else None)
+    texts = {
+        "problem.toml": format_problem(made.problem),
+        BOARD_FILE: format_board_file(_board(task, made)),
+        **{f"{SOURCES_FOLDER}/{name}": text for name, text in task.sources.items()},
+    }
+    if reference is not None:
+        texts[REFERENCE] = read_text(reference, MAX_SOURCE_BYTES)
+    elif own is not None:
+        texts[REFERENCE] = own.text
+    if baseline is not None:
+        texts[BASELINE] = read_text(baseline, MAX_SOURCE_BYTES)
+        parse_template(texts[BASELINE], str(baseline))
+    _place_folder(target.expanduser(), texts)
+    missing = tuple(name for name in (REFERENCE, BASELINE) if name not in texts)
+    unmade = (f"the board's ref_kernel could not be made a {REFERENCE} of ours: {why}",)
+    return Written(target, missing, (*made.notes, *(unmade if REFERENCE in missing else ())))
+
+
+def problem_name(text: str) -> str:
+    """A name that a problem may have, of a board's."""
+    return re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-_")[:60] or "imported"
+
+
+def _reference(facts: Facts, title: str) -> tuple[Translated | None, str]:
+    try:
+        return translate(facts, title), ""
+    except NotPlain as error:
+        return None, str(error)
+
+
+def _board(task: Task, made: Draft) -> BoardFile:
+    return BoardFile(
+        leaderboard=task.name,
+        ranking=task.ranking,
+        cases=made.cases,
+        gpus=task.gpus,
+        tests=task.tests,
+        abi=made.abi if task.language == "py" else None,
+        limits=Limits(
+            max_bytes=MAX_SUBMISSION_BYTES,
+            test_timeout_s=task.test_timeout_s,
+            ranked_timeout_s=task.ranked_timeout_s,
+        ),
+        benchmark_timeout_s=task.benchmark_timeout_s,
+        language=task.language,
+        main=task.main,
+        multi_gpu=task.multi_gpu,
+        sources={name: sha256(text.encode()).hexdigest() for name, text in task.sources.items()},
+    )
+
+
+def _place_folder(target: Path, texts: Mapping[str, str]) -> None:
+    """Write beside, load it once as a problem, rename."""
+    if target.exists():
+        raise UserError(f"{target}: is there already: choose another folder with -o, or remove it")
+    partial = target.absolute().parent / f".{target.name}.{os.getpid()}.partial"
+    try:
+        for name, text in texts.items():
+            (partial / name).parent.mkdir(parents=True, exist_ok=True)
+            write_through(partial / name, text.encode())
+        _load_once(partial, target)
+        partial.rename(target)
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _load_once(partial: Path, target: Path) -> None:
+    """The folder is a sound problem, but for files that a user has yet to add."""
+    absent = [partial / name for name in (REFERENCE, BASELINE) if not (partial / name).exists()]
+    for path in absent:
+        path.touch()
+    try:
+        load_problem(partial)
+    except UserError as error:
+        text = str(error).replace(str(partial), str(target))
+        raise UserError(f"{text} (nothing was written; --arguments FILE can say it better)") from None
+    for path in absent:
+        path.unlink()
+
+
+def format_problem(problem: Mapping[str, Any]) -> str:
+    """The text of a ``problem.toml``."""
+    lines = ["# Imported from a leaderboard, see board.toml. Look at [work]: what must at least be moved."]
+    for key, value in problem.items():
+        if key == "description":
+            lines.append(f"description = {_long(str(value))}")
+        elif key not in {*_TABLES, *_LISTS}:
+            lines += _pairs({key: value})
+    for key in (*_LISTS[:1], *_TABLES, *_LISTS[1:]):
+        value = problem.get(key)
+        if isinstance(value, Mapping):
+            lines += ["", f"[{key}]", *_pairs(value)]
+        for entry in value if isinstance(value, list) else ():
+            lines += ["", f"[[{key}]]", *_pairs(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _pairs(table: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{toml_key(name)} = {toml_value(value)}" for name, value in table.items() if value is not None)
+
+
+def _long(text: str) -> str:
+    """A string of several lines, each escaped for itself."""
+    return '"""\n' + "\n".join(toml_value(line)[1:-1] for line in text.splitlines()) + '"""'

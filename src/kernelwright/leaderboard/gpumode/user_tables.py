@@ -1,0 +1,67 @@
+"""What a user says of an imported problem (``--arguments FILE.toml``): keys of ``problem.toml``, and the entry's."""
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kernelwright.core.errors import UserError
+from kernelwright.leaderboard.abi import Axis
+from kernelwright.leaderboard.gpumode.files import read_text
+from kernelwright.leaderboard.gpumode.task import parse_entry
+from kernelwright.problems.spec import (
+    Argument,
+    CaseSpec,
+    Identifier,
+    Rules,
+    ToleranceSpec,
+    TrialsSpec,
+    Work,
+)
+
+MAX_BYTES = 2**20
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class UserAbi(_Model):
+    """``[abi]``: what of :class:`~kernelwright.leaderboard.abi.Abi` the user knows better."""
+
+    items: tuple[str, ...] = ()
+    returns: str = ""
+    style: Literal["tuple", "single", "dict"] | None = None
+    sizes: dict[str, Axis] = Field(default_factory=dict)
+    entry: str = "custom_kernel"
+
+
+class UserTables(_Model):
+    """All of it is optional; what is given goes before what was read off the board's files.
+
+    ``sizes`` names the integer arguments of the cases of which shapes are made. ``inputs`` as in ``problem.toml``.
+    """
+
+    title: str = ""
+    arguments: tuple[Argument, ...] = ()
+    sizes: tuple[Identifier, ...] = ()
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    tolerance: ToleranceSpec | None = None
+    work: Work | None = None
+    rules: Rules | None = None
+    trials: TrialsSpec | None = None
+    goal: dict[str, Any] = Field(default_factory=dict)
+    slow_cases: tuple[CaseSpec, ...] = ()
+    abi: UserAbi = UserAbi()
+
+
+def read_user_tables(path: Path) -> UserTables:
+    """A user's file. Raises UserError: one line with file, key, fault."""
+    text = read_text(path.expanduser(), MAX_BYTES)
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UserError(f"{path}: not valid TOML: {' '.join(str(error).split())[:200]}") from None
+    tables: UserTables = parse_entry(UserTables, table, str(path))
+    return tables
