@@ -1,0 +1,132 @@
+"""A server from its settings: store, evaluators, and uvicorn around them."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+
+from kernelwright.board_server.app import make_app
+from kernelwright.board_server.evaluator import Bench, Evaluator, OpenBench
+from kernelwright.board_server.opening import only_server
+from kernelwright.board_server.records import Listing, Rules
+from kernelwright.board_server.service import Service
+from kernelwright.board_server.store import Store
+from kernelwright.core.errors import UserError
+from kernelwright.harness.local import LocalHarness
+
+RESERVED: Final = frozenset({"api", "submissions"})
+COMPILE_WORKERS: Final = 8
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server serves, where, and by which rules."""
+
+    listings: Sequence[Listing]
+    devices: Sequence[str]
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 8000
+    rules: Rules = field(default_factory=Rules)
+
+
+async def open_local(listing: Listing, device: str, seed: int) -> Bench:
+    """The harness of this machine."""
+    harness = LocalHarness(
+        listing.problem.folder,
+        device,
+        seed=seed,
+        compile_workers=min(COMPILE_WORKERS, os.cpu_count() or 1),
+        slow_cases=listing.slow_cases,
+    )
+    await harness.start()
+    return harness
+
+
+async def serve(
+    settings: Settings, notify: Callable[[str], None], open_bench: OpenBench = open_local
+) -> None:
+    """Serve until a signal. ``notify`` hears where, once requests are taken.
+
+    Raises UserError and HarnessError where it cannot begin.
+    """
+    with _listening(settings.host, settings.port) as listener, only_server(settings.data):
+        async with running(settings, notify, open_bench) as (service, work):
+            config = uvicorn.Config(
+                make_app(service, notify),
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                server_header=False,
+                timeout_graceful_shutdown=3,
+            )
+            server = uvicorn.Server(config)
+            for task in work:
+                task.add_done_callback(lambda _: setattr(server, "should_exit", True))
+            notify(f"board: {_url(listener)}")
+            await server.serve(sockets=[listener])
+            for task in work:
+                if task.done():
+                    task.result()
+
+
+@contextlib.contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Bound before anything slow begins. Raises UserError."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise UserError(f"--host {host} --port {port}: cannot listen there: {error.strerror}") from None
+    with listener:
+        yield listener
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+@contextlib.asynccontextmanager
+async def running(
+    settings: Settings, notify: Callable[[str], None], open_bench: OpenBench = open_local
+) -> AsyncIterator[tuple[Service, list[asyncio.Task[None]]]]:
+    """The service, and its evaluators at work: a task that ends is a fault.
+
+    Raises UserError and HarnessError where a device cannot be used.
+    """
+    listings = {listing.problem.name: listing for listing in settings.listings}
+    _check(settings, listings)
+    store = Store.open(settings.data)
+    work: list[asyncio.Task[None]] = []
+    evaluators: dict[str, Evaluator] = {}
+    try:
+        for listing in settings.listings:
+            store.adopt(listing)
+        store.resume()
+        for device in settings.devices:
+            evaluators[device] = Evaluator(store, device, listings, open_bench, notify)
+            await evaluators[device].prepare()
+        work += [asyncio.create_task(evaluator.run()) for evaluator in evaluators.values()]
+        yield Service(store, listings, evaluators, settings.rules), work
+    finally:
+        for task in work:
+            task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
+        await asyncio.gather(*(evaluator.close() for evaluator in evaluators.values()))
+        store.close()
+
+
+def _check(settings: Settings, listings: dict[str, Listing]) -> None:
+    if len(listings) < len(settings.listings):
+        raise UserError("two problems have the same name: serve one of them")
+    if reserved := RESERVED & listings.keys():
+        raise UserError(f"{min(reserved)}: is the name of a page of the board: rename the problem")
+    if len(set(settings.devices)) < len(settings.devices):
+        raise UserError("--device: is given twice")

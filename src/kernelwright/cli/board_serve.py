@@ -1,0 +1,237 @@
+"""``board serve`` and what its users do: tokens, submissions, ranks. The server's packages are imported where used."""
+
+import asyncio
+import json
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kernelwright.cli.check import read_template
+from kernelwright.cli.options import JsonOption, SlowOption, pick_device, use_slow_cases
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.errors import MissingError, UserError
+from kernelwright.core.files import place
+from kernelwright.core.objective import ObjectiveName
+from kernelwright.leaderboard.base import Mode, Result, Sent
+from kernelwright.leaderboard.local import INSTALL, LocalBoard, find_token
+from kernelwright.problems.loader import load_problem
+
+DEFAULT_DATA: Final = Path(".kernelwright/board.db")
+T = TypeVar("T")
+
+DataOption = Annotated[Path, typer.Option("--data", help="The board's file.")]
+UrlArgument = Annotated[str, typer.Argument(help="http://HOST:PORT/PROBLEM, or .../PROBLEM@DEVICE.")]
+ModeOption = Annotated[str, typer.Option("--mode", help="test or ranked.")]
+WaitOption = Annotated[bool, typer.Option("--wait", help="Until it has ended; exit code 1 unless it passed.")]
+
+
+def serve(
+    problems: Annotated[list[str], typer.Argument(metavar="PROBLEM...", help="Bundled problems or folders.")],
+    devices: Annotated[
+        list[str] | None,
+        typer.Option("--device", "-d", help="auto, cuda:N or cpu; several times for several."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 for a whole network.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    data: DataOption = DEFAULT_DATA,
+    deadline: Annotated[
+        str | None,
+        typer.Option(help="ISO time, here's unless it names a zone. Then sources are open to all."),
+    ] = None,
+    ranked_per_hour: Annotated[int, typer.Option(min=0, help="Ranked submissions of one user.")] = 60,
+    test_per_hour: Annotated[int, typer.Option(min=0, help="Test submissions of one user.")] = 240,
+    ranking: Annotated[
+        ObjectiveName | None, typer.Option(help="How times make a score; by default the problem's objective.")
+    ] = None,
+    slow_cases: SlowOption = None,
+) -> None:
+    """Serve a leaderboard: the harness measures every submission here, with inputs that nobody knows."""
+    names = [pick_device(name) for name in devices or ["auto"]]
+    until = None if deadline is None else _moment(deadline)
+    running, records = _server()
+    listings = [
+        records.Listing.of(
+            name, slow_cases=use_slow_cases(names[0], chosen=slow_cases), ranking=ranking
+        )
+        for name in problems
+    ]  # fmt: skip
+    rules = records.Rules(test_per_hour, ranked_per_hour, until)
+    settings = running.Settings(listings, names, data, host, port, rules)
+    asyncio.run(running.serve(settings, lambda text: print(text, file=sys.stderr, flush=True)))
+
+
+def token(
+    name: Annotated[str, typer.Argument(help="Of the user: letters, digits, . _ -")],
+    data: DataOption = DEFAULT_DATA,
+    seeder: Annotated[
+        bool,
+        typer.Option("--seeder", help="May name many entries, without an hourly limit: to fill a board."),
+    ] = False,
+) -> None:
+    """Make a user's token and print it, once. An older one of the same user ends."""
+    _server()
+    from kernelwright.board_server.requests import USER_NAME
+    from kernelwright.board_server.store import Store
+
+    if not USER_NAME.match(name):
+        raise UserError(f"{name!r}: a user's name has up to 40 letters, digits, '.', '_' and '-'")
+    store = Store.open(data)
+    try:
+        print(store.new_token(name, seeder=seeder))
+    finally:
+        store.close()
+
+
+def rank(
+    url: UrlArgument,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Rows.")] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """The rank table of a board."""
+    places = _with_board(url, lambda board: board.ranks(limit))
+    if as_json:
+        rows = [{"rank": p.rank, "user": p.user, "score_s": p.score_s, "mine": p.mine} for p in places]
+        typer.echo(json.dumps(rows))
+        return
+    table = Table("rank", "who", "score ms", "to the leader", box=None, pad_edge=False)
+    for p in places:
+        who = Text(f"{p.user} (you)" if p.mine else p.user)
+        table.add_row(str(p.rank), who, f"{p.score_s * 1e3:.4g}", f"{p.score_s / places[0].score_s:.3f}")
+    Console().print(table)
+
+
+def submit(
+    url: UrlArgument,
+    file: Annotated[Path, typer.Argument(help="A .cu file that starts with a plan.")],
+    mode: ModeOption = "test",
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--configuration", metavar="NAME=VALUE", help="A tunable's value; others take their first."
+        ),
+    ] = None,
+    wait: WaitOption = False,
+) -> int:
+    """Send a kernel to a board. The same file again is the same submission."""
+    template, asked = read_template(file), _mode(mode)
+    candidate = Candidate(template, Configuration(dict(_value(text) for text in values or [])))
+
+    async def send(board: LocalBoard) -> tuple[Sent, Result]:
+        sent = await board.submit(candidate, asked, candidate.id)
+        return sent, await (board.ended(sent) if wait else board.result(sent))
+
+    sent, result = _with_board(url, send, with_token=True)
+    print(sent.submission)
+    return _told(result, wait=wait)
+
+
+def status(
+    url: UrlArgument,
+    submission: Annotated[str, typer.Argument(help="What 'board submit' printed.")],
+    wait: WaitOption = False,
+) -> int:
+    """Where a submission stands."""
+    sent = Sent(submission, Mode.TEST, "")
+    return _told(_with_board(url, lambda board: board.ended(sent) if wait else board.result(sent)), wait=wait)
+
+
+def fetch(
+    url: UrlArgument,
+    folder: Annotated[Path, typer.Option("--output", "-o", help="A folder that is made.")],
+) -> None:
+    """Get a board's problem as a folder, to begin a campaign with."""
+    texts = _with_board(url, lambda board: board.files())
+    if folder.exists():
+        raise UserError(f"{folder}: is there already: choose another --output")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        for name, text in texts.items():
+            place(partial / name, text.encode())
+        problem = load_problem(partial)
+        partial.chmod(0o755)
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    print(f"{folder}: {problem.name}; its reference.py is others' code and runs in the sandbox only")
+
+
+def seed(
+    url: UrlArgument,
+    count: Annotated[int, typer.Option(min=1, max=1000, help="Entries in the table.")] = 57,
+    problem: Annotated[
+        str | None, typer.Option("--problem", "-p", help="Whose catalogue; by default the bundled one's.")
+    ] = None,
+    draw: Annotated[int, typer.Option("--seed", min=0, help="Of the draw of configurations.")] = 0,
+) -> None:
+    """Fill a board with real entries: the baseline and the catalogue at many configurations, all measured there."""
+    from kernelwright.leaderboard.seeding import fill
+
+    async def filled(board: LocalBoard) -> int:
+        kernels = load_problem(problem or board.problem)
+        return await fill(board, kernels, count, random.Random(draw), print)  # noqa: S311 - a draw to repeat
+
+    print(f"{_with_board(url, filled, with_token=True)} entries")
+
+
+def _server() -> tuple[Any, Any]:
+    try:
+        from kernelwright.board_server import records, running
+    except ImportError as error:
+        raise MissingError(f"serving a board needs {error.name}: {INSTALL}") from None
+    return running, records
+
+
+def _with_board(url: str, ask: Callable[[LocalBoard], Awaitable[T]], *, with_token: bool = False) -> T:
+    async def asked() -> T:
+        given = find_token()
+        if with_token and given is None:
+            raise UserError(
+                "a token is needed: put it into $KERNELWRIGHT_BOARD_TOKEN or ~/.config/kernelwright/board-token"
+            )
+        board = LocalBoard(url, given)
+        try:
+            return await ask(board)
+        finally:
+            await board.close()
+
+    return asyncio.run(asked())
+
+
+def _told(result: Result, *, wait: bool) -> int:
+    score = f", score {result.score_s * 1e3:.4g} ms" if result.score_s is not None else ""
+    print(f"{result.state}{score}{': ' + result.reason if result.reason else ''}")
+    return int(wait and result.state.value != "passed")
+
+
+def _mode(text: str) -> Mode:
+    if text not in {"test", "ranked"}:
+        raise UserError(f"--mode {text}: use test or ranked")
+    return Mode(text)
+
+
+def _value(text: str) -> tuple[str, bool | int | str]:
+    name, found, value = text.partition("=")
+    if not found or not name or not value:
+        raise UserError(f"--configuration {text}: NAME=VALUE is needed, such as BM=64")
+    if value in {"true", "false"}:
+        return name, value == "true"
+    return name, int(value) if value.removeprefix("-").isdecimal() and len(value) < 16 else value
+
+
+def _moment(text: str) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise UserError(f"--deadline {text}: is no time: use such as 2026-12-24T18:00+01:00") from None
