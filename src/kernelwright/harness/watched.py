@@ -54,7 +54,11 @@ def find_tool(name: str) -> str | None:
 
 
 async def finished(
-    command: Sequence[str], environment: dict[str, str], folder: Path, limit_s: float
+    command: Sequence[str],
+    environment: dict[str, str],
+    folder: Path,
+    limit_s: float,
+    pass_fds: Sequence[int] = (),
 ) -> tuple[int | None, str]:
     """Exit code (``None`` after the limit) and the last line printed; whatever is left of it is killed."""
     process = await asyncio.create_subprocess_exec(
@@ -65,6 +69,7 @@ async def finished(
         env=environment,
         cwd=folder,
         start_new_session=True,
+        pass_fds=pass_fds,
     )
     assert process.stdout is not None
     reading = asyncio.create_task(_tail(process.stdout))

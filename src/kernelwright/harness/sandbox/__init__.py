@@ -46,14 +46,17 @@ def lock_down(
     gpu: bool,
     limits: Limits,
     without: Collection[str] = (),
+    shared_memory: bool = False,
 ) -> SandboxReport:
     """Confine this process and everything it starts; cannot be undone. Ends with process ``parent``.
 
     ``writable`` are the private folders; ``readable`` what is needed besides the system's own folders; ``gpu``
     opens NVIDIA's device files. ``without`` leaves out ``landlock``, ``seccomp``, ``user``, ``capabilities`` or ``ends
-    with parent`` for a tool that cannot live with them; the report says so.
+    with parent`` for a tool that cannot live with them; the report says so. ``shared_memory`` opens ``/dev/shm``, where
+    Python's own processes have their locks.
     """
     libc = ctypes.CDLL(None, use_errno=True)
+    shared = [Path("/dev/shm")] if shared_memory else []  # noqa: S108 - everybody's, so never owned
     threads = sum(1 for _ in Path("/proc/self/task").iterdir())
     first = _try("ends first", _first_to_end)  # another user does not own its /proc/self
     user = _unless(without, "user", lambda: drop_user(libc, writable, readable))
@@ -65,7 +68,7 @@ def lock_down(
         _try("limits", lambda: _set_limits(limits, processes=user.holds)),
         # After the change of user, which clears it.
         _unless(without, "ends with parent", lambda: die_with(libc, parent, gpu=gpu)),
-        _unless(without, "landlock", lambda: restrict_files(libc, writable, readable, gpu=gpu)),
+        _unless(without, "landlock", lambda: restrict_files(libc, [*writable, *shared], readable, gpu=gpu)),
         _signals(libc, user),
         _unless(without, "seccomp", lambda: filter_calls(libc, gpu=gpu)),
     ]

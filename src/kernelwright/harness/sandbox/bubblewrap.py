@@ -34,13 +34,15 @@ class View:
     """What an enclosed process sees besides the system's own folders, and may change. Paths are absolute.
 
     ``gpu`` shows NVIDIA's device files. ``capabilities`` leaves those of root to the process (a child of the
-    harness drops them itself; ncu needs one where counters are root's).
+    harness drops them itself; ncu needs one where counters are root's). ``shared_memory`` gives a ``/dev/shm`` of its
+    own that every user may write.
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     gpu: bool = False
     capabilities: bool = False
+    shared_memory: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def _refusal(program: str, user: int) -> str:
 def _files(view: View) -> list[str]:
     """The file system: a fresh root, then parents before children."""
     arguments = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - a private one
+    if view.shared_memory:
+        arguments += ["--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - a private one
     for path in map(Path, SYSTEM_FOLDERS):
         if path.is_symlink():
             arguments += ["--symlink", str(path.readlink()), str(path)]

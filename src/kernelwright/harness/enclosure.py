@@ -1,0 +1,171 @@
+"""Runs Python scripts of strangers: each in a process that first confines itself, seen from the parent.
+
+Scripts answer on a pipe whose descriptor's number is in ``POPCORN_FD`` (the way of GPU MODE's evaluators); of what
+they print only the last line is kept.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Self
+
+from kernelwright.harness.processes import import_roots, readable_folders, scrubbed_environment
+from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, View, confined_command
+from kernelwright.harness.scratch import Scratch
+from kernelwright.harness.setup import WorkerSetup
+from kernelwright.harness.watched import finished
+
+PIPE: Final = "POPCORN_FD"
+MODULE: Final = "kernelwright.harness.worker.script"
+MAX_SAID: Final = 4 << 20
+MEMORY_BYTES: Final = 16 << 30
+_CHUNK: Final = 1 << 16
+_LAST_WORDS_S: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a script ended: exit code (``None``: ended by us), what it said on the pipe, the last line printed.
+
+    ``missing`` are layers of the sandbox that did not hold. ``too_much``: it said more than is read, and was ended.
+    """
+
+    code: int | None
+    said: str
+    printed: str
+    missing: tuple[str, ...] = ()
+    too_much: bool = False
+
+
+class Enclosure:
+    """A folder with files, in which scripts run one after the other. A context manager: the end removes it.
+
+    ``device`` is ``cpu`` or ``cuda:N``; of several GPUs a script sees that one alone.
+    """
+
+    def __init__(
+        self, files: Mapping[str, str], *, device: str = "cpu", scratch_root: Path | None = None
+    ) -> None:
+        self._scratch = Scratch(scratch_root)
+        self._device = device
+        self._walls = True
+        self.folder = self._scratch.folder("script")
+        for name, text in files.items():
+            self.write(name, text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._scratch.close()
+
+    def write(self, name: str, text: str) -> None:
+        """Put a file into the folder; another user than ours has to read it."""
+        path = self.folder / name
+        path.unlink(missing_ok=True)
+        path.write_bytes(text.encode())
+        path.chmod(0o644)
+
+    async def run(
+        self, arguments: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+    ) -> Ran:
+        """``python ARGUMENTS`` in the folder, for at most ``limit_s`` seconds; without walls where they cannot be."""
+        ran = await self._run(arguments, limit_s, environment or {})
+        if ran is None and self._walls:
+            self._walls = False
+            ran = await self._run(arguments, limit_s, environment or {})
+        return ran or Ran(None, "", "the sandbox could not be started")
+
+    async def _run(
+        self, arguments: Sequence[str], limit_s: float, environment: Mapping[str, str]
+    ) -> Ran | None:
+        """``None`` where the child did not come as far as to be confined."""
+        read_end, write_end = os.pipe()
+        pipe = _Pipe(read_end)
+        try:
+            command, walls = self._command(arguments)
+            variables = {**self._environment(), **environment, PIPE: str(write_end)}
+            running = asyncio.create_task(
+                finished(command, variables, self.folder, limit_s, pass_fds=(write_end,))
+            )
+            reading = asyncio.create_task(pipe.read())
+            try:
+                await asyncio.wait({running, reading}, return_when=asyncio.FIRST_COMPLETED)
+                too_much = reading.done()  # our own end of the pipe is open: it is not the end
+                if too_much:
+                    running.cancel()
+                await asyncio.wait({running})
+                code, printed = (None, "") if running.cancelled() else running.result()
+            finally:
+                running.cancel()
+                os.close(write_end)
+                write_end = -1
+                await asyncio.wait({running, reading}, timeout=_LAST_WORDS_S)
+                reading.cancel()
+        finally:
+            if write_end >= 0:
+                os.close(write_end)
+        first, newline, said = pipe.text.partition("\n")
+        if not newline and code is not None:
+            return None
+        missing = (*(() if walls else (NAME,)), *filter(None, first.split(",")))
+        return Ran(code, said, printed, missing, too_much)
+
+    def _command(self, arguments: Sequence[str]) -> tuple[Sequence[str], bool]:
+        scratch = str(self.folder)
+        setup = WorkerSetup(
+            role="device",
+            device=self._device,
+            parent=os.getpid(),
+            scratch=scratch,
+            artifacts=scratch,
+            cache=scratch,
+            readable=readable_folders(import_roots()),
+            memory_bytes=MEMORY_BYTES,
+        )
+        start = (sys.executable, "-P", "-m", MODULE)
+        if self._walls:
+            view = View(setup.writable, setup.visible, setup.uses_gpu, capabilities=True, shared_memory=True)
+            inside = (*start, replace(setup, parent=INIT).to_json(), *arguments)
+            enclosed = confined_command(inside, view, self.folder)
+            if enclosed.layer.holds:
+                return enclosed.command, True
+        return (*start, setup.to_json(), *arguments), False
+
+    def _environment(self) -> dict[str, str]:
+        """Tools that lie beside the interpreter (ninja) are found; one GPU is seen."""
+        variables = scrubbed_environment(str(self.folder), import_roots(), os.environ)
+        variables["PATH"] = os.pathsep.join([f"{sys.prefix}/bin", variables.get("PATH", os.defpath)])
+        kind, _, number = self._device.partition(":")
+        seen = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part]
+        if kind == "cuda":
+            index = int(number or 0)
+            variables["CUDA_VISIBLE_DEVICES"] = seen[index] if index < len(seen) else str(index)
+        return variables
+
+
+class _Pipe:
+    """What a script says, up to :data:`MAX_SAID` bytes."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._kept = bytearray()
+
+    @property
+    def text(self) -> str:
+        """What has come so far."""
+        return self._kept.decode(errors="replace")
+
+    async def read(self) -> None:
+        """Until the end, or until it is too much."""
+        reader = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(self._descriptor, "rb", buffering=0)
+        )
+        with contextlib.closing(transport):
+            while len(self._kept) <= MAX_SAID and (chunk := await reader.read(_CHUNK)):
+                self._kept += chunk
