@@ -144,21 +144,13 @@ class Profiler:
         """A second call with samples by instruction, read as lines of the source."""
         folder = Path(setup.scratch)
         (folder / _SOURCE).write_text(source, encoding="utf-8")
-        collect = ("--section", "SourceCounters", "--import-source", "yes", "--source-folders", f"{folder}")
+        collect = ("--section", "SourceCounters", "--import-source", "on", "--source-folders", f"{folder}")
         await self._confined(setup, launches, (*collect, "-f", "-o", f"{folder}/{_KEPT}"))
         for view in _VIEWS:
             text = await self._ask(
                 setup,
-                *(
-                    "--import",
-                    f"{folder}/{_KEPT}.ncu-rep",
-                    "--page",
-                    "source",
-                    "--csv",
-                    "--print-source",
-                    view,
-                ),
-                *("--source-folders", f"{folder}"),
+                *("--import", f"{folder}/{_KEPT}.ncu-rep", "--page", "source"),
+                *("--csv", "--print-source", view),
             )
             if lines := read_source(text, source):
                 return lines
