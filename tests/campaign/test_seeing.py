@@ -9,6 +9,7 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.outcome import Status
 from kernelwright.devices.traffic import Traffic
 from kernelwright.generation.notebook import Seen
+from kernelwright.harness.wire import Ceilings
 from kernelwright.problems.loader import load_problem
 from kernelwright.profiling import modelled
 
@@ -29,9 +30,7 @@ extern "C" __global__ void k(float* A) {
 
 def test_modelled_accesses_reach_the_prompt_without_comments() -> None:
     problem = load_problem("vector_add")
-    scene: Any = SimpleNamespace(
-        harness=SimpleNamespace(ceilings=SimpleNamespace(bytes_per_s=0.0, flops_per_s=0.0))
-    )
+    scene: Any = SimpleNamespace(harness=SimpleNamespace(ceilings=Ceilings()))
     seeing = Seeing(scene, problem, problem.cases(slow=True))
     candidate = Candidate(parse_template(SOURCE, "t"), Configuration())
     store = Traffic("10", "global", "store", 4, 32.0, 4.0, 32.0, 8, "N=1")

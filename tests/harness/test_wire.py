@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -101,3 +102,8 @@ def test_a_floor_is_the_larger_of_its_bounds() -> None:
     assert Ceilings(1e9, 1e12).floor_ms(1_000_000, 10) == pytest.approx(1.0)
     assert Ceilings(1e9, 1e12).floor_ms(10, 5_000_000_000) == pytest.approx(5.0)
     assert Ceilings().floor_ms(10, 10) == 0.0
+    both = Ceilings(1e9, 1e12, 1e13)
+    assert both.floor_ms(10, 5_000_000_000) == pytest.approx(5.0)
+    assert replace(both, on_tensor_units=True).floor_ms(10, 5_000_000_000) == pytest.approx(0.5)
+    # Where their rate is not known, fp32 is no bound either.
+    assert Ceilings(1e9, 1e12, on_tensor_units=True).floor_ms(1_000_000, 5_000_000_000) == pytest.approx(1.0)

@@ -134,7 +134,7 @@ class Seeing:
             moved,
             operations,
             bytes_per_s=ceilings.bytes_per_s,
-            operations_per_s=ceilings.flops_per_s,
+            operations_per_s=ceilings.operations_per_s,
             time_ms=time_ms,
         )
 

@@ -64,7 +64,11 @@ def make_writing(
 def _in_words(ceilings: Ceilings) -> str:
     known = [
         f"{value / 1e12:.3g} {unit}"
-        for value, unit in ((ceilings.bytes_per_s, "TB/s copied"), (ceilings.flops_per_s, "TFLOP/s fp32"))
+        for value, unit in (
+            (ceilings.bytes_per_s, "TB/s copied"),
+            (ceilings.flops_per_s, "TFLOP/s fp32"),
+            (ceilings.on_tensor_units and ceilings.tensor_flops_per_s, "TFLOP/s float16 on tensor units"),
+        )
         if value
     ]
     return ", ".join(known)

@@ -25,6 +25,7 @@ from kernelwright.devices.base import TimingProtocol
 from kernelwright.devices.traffic import read_traffic
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import CompileResult, ProfileResult
+from kernelwright.harness.wire import Ceilings
 from kernelwright.profiling import Digest, Roofline, make_digest, modelled, roofline
 
 BRIEF: Final = TimingProtocol(runs=5)
@@ -40,6 +41,7 @@ class Profile:
     result: ProfileResult
     digest: Digest
     static: StaticMetrics | None
+    ceilings: Ceilings
     rooflines: dict[str, Roofline]
     findings: tuple[str, ...]
 
@@ -130,7 +132,9 @@ async def _profile(
         )
         if seen.reason:
             result = replace(result, notes=(*result.notes, seen.reason))
-        return Profile(candidate, chosen, result, digest, compiled.static, rooflines, seen.findings)
+        return Profile(
+            candidate, chosen, result, digest, compiled.static, harness.ceilings, rooflines, seen.findings
+        )
 
 
 async def _look(harness: LocalHarness, candidate: Candidate, compiled: CompileResult) -> Seen:
@@ -163,7 +167,7 @@ def _rooflines(harness: LocalHarness, times_ms: Mapping[str, float]) -> dict[str
         case.id: roofline(
             *harness.problem.work(case),
             bytes_per_s=best.bytes_per_s,
-            operations_per_s=best.flops_per_s,
+            operations_per_s=best.operations_per_s,
             time_ms=times_ms.get(case.id),
         )
         for case in harness.cases
@@ -186,6 +190,7 @@ def _json(found: Profile) -> dict[str, Any]:
             for k in found.result.kernels
         ],
         "lines": [asdict(line) for line in found.result.lines],
+        "ceilings": asdict(found.ceilings),
         "cases": {
             case: {
                 "floor_ms": roof.floor_ms,

@@ -13,6 +13,12 @@ TOO_FAST: Final = 0.8
 """A time below this share of the physical floor is not believed."""
 
 
+def for_problem(ceilings: Ceilings, problem: Problem) -> Ceilings:
+    """With the rate of arithmetic that bounds the problem: of tensor units for float16 inputs where the rules allow them."""
+    half = any(a.is_input and a.dtype == "float16" for a in problem.spec.arguments)
+    return replace(ceilings, on_tensor_units=half and not problem.spec.rules.no_tensor_cores)
+
+
 def believed_floor_ms(problem: Problem, case: Case, ceilings: Ceilings, facts: DeviceFacts) -> float:
     """The floor as a limit of belief: data that fits in L2 may come from there, tensor cores are faster."""
     moved, flops = problem.work(case)

@@ -27,7 +27,7 @@ from kernelwright.devices.base import (
 )
 from kernelwright.devices.cuda.neighbours import compute_processes
 from kernelwright.devices.cuda.occupancy import with_occupancy
-from kernelwright.harness.belief import believed_floor_ms, cannot_run
+from kernelwright.harness.belief import believed_floor_ms, cannot_run, for_problem
 from kernelwright.harness.child import Child
 from kernelwright.harness.compile_pool import CompilePool
 from kernelwright.harness.device_lane import DeviceLane, Timeouts
@@ -209,8 +209,9 @@ class LocalHarness:
 
     @property
     def ceilings(self) -> Ceilings:
-        """What the device can do at best: as given, else as measured when its worker started."""
-        return self._ceilings or (self._hello.ceilings if self._hello else Ceilings())
+        """What the device can do at best for this problem: as given, else as measured when its worker started."""
+        known = self._ceilings or (self._hello.ceilings if self._hello else Ceilings())
+        return for_problem(known, self.problem)
 
     # -- compile --------------------------------------------------------------------------------------
 

@@ -21,15 +21,26 @@ OUT_OF_MEMORY: Final = "the compiler ran out of memory: the source unrolls or in
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What the device can do at best, for the physical floor of a case; 0 is unknown."""
+    """What the device can do at best, for the physical floor of a case; 0 is unknown.
+
+    ``flops_per_s`` is fp32, ``tensor_flops_per_s`` float16 on tensor units. ``on_tensor_units``: the problem has
+    float16 inputs and allows those units, so that theirs is the rate that bounds it.
+    """
 
     bytes_per_s: float = 0.0
     flops_per_s: float = 0.0
+    tensor_flops_per_s: float = 0.0
+    on_tensor_units: bool = False
+
+    @property
+    def operations_per_s(self) -> float:
+        """The rate that bounds the problem's arithmetic."""
+        return self.tensor_flops_per_s if self.on_tensor_units else self.flops_per_s
 
     def floor_ms(self, moved_bytes: int, flops: int) -> float:
         """Shortest possible time of a case in ms: the larger of its two bounds."""
         by_memory = moved_bytes / self.bytes_per_s if self.bytes_per_s else 0.0
-        by_arithmetic = flops / self.flops_per_s if self.flops_per_s else 0.0
+        by_arithmetic = flops / self.operations_per_s if self.operations_per_s else 0.0
         return 1e3 * max(by_memory, by_arithmetic)
 
 

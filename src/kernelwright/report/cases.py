@@ -21,7 +21,12 @@ def cases(memory: Memory, records: Records) -> Cases:
     """Of the incumbent; empty while nobody leads."""
     ceilings = _ceilings(records)
     strongest = records.note("strongest")
-    roofline = Roofline(ceilings.bytes_per_s, ceilings.flops_per_s, _why_no_roofline(records, ceilings))
+    roofline = Roofline(
+        ceilings.bytes_per_s,
+        ceilings.operations_per_s,
+        _why_no_roofline(records, ceilings),
+        "tensor units" if ceilings.on_tensor_units else "fp32",
+    )
     if records.incumbent is None or records.baseline is None:
         return Cases((), roofline, _reference(strongest))
     work, base = _work(memory, records), records.baseline.outcome.times_ms()
@@ -66,11 +71,12 @@ def _reference(strongest: Any) -> str:
 
 def _ceilings(records: Records) -> Ceilings:
     note = records.note("ceilings")
-    return Ceilings(float(note.get("bytes_per_s") or 0), float(note.get("flops_per_s") or 0))
+    rates = (float(note.get(name) or 0) for name in ("bytes_per_s", "flops_per_s", "tensor_flops_per_s"))
+    return Ceilings(*rates, on_tensor_units=bool(note.get("on_tensor_units")))
 
 
 def _why_no_roofline(records: Records, ceilings: Ceilings) -> str:
-    if ceilings.bytes_per_s and ceilings.flops_per_s:
+    if ceilings.bytes_per_s and ceilings.operations_per_s:
         return ""
     if records.device.get("kind") == "cpu":
         return "The cpu device has no ceilings: its times say nothing about a GPU."

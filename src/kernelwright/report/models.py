@@ -129,11 +129,15 @@ class CaseRow:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Ceilings of the device as measured when the campaign began; ``reason`` says why there are none."""
+    """Ceilings of the device as measured when the campaign began; ``reason`` says why there are none.
+
+    ``unit`` does the arithmetic whose rate bounds the problem: ``fp32`` or ``tensor units``.
+    """
 
     bytes_per_s: float
     flops_per_s: float
     reason: str
+    unit: str = "fp32"
 
 
 @dataclass(frozen=True)

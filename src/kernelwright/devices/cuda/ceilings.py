@@ -1,9 +1,10 @@
-"""What a GPU can do at best: measured copy bandwidth, fp32 rate by its clock."""
+"""What a GPU can do at best: measured copy bandwidth, fp32 rate by its clock, measured rate of the tensor units."""
 
 from statistics import median
 from typing import Final
 
 from kernelwright.devices.cuda.gpu import Gpu
+from kernelwright.devices.cuda.tensor_rate import tensor_rate
 
 COPY_BYTES: Final = 1 << 30
 REPEATS: Final = 7
@@ -19,8 +20,11 @@ FP32_LANES: Final = {
 """fp32 lanes of one SM (CUDA C++ Programming Guide, arithmetic instructions per clock cycle)."""
 
 
-def measure_ceilings(gpu: Gpu) -> tuple[float, float]:
-    """Bytes per second (reads and writes of a device-to-device copy) and fp32 operations per second; 0 unknown."""
+def measure_ceilings(gpu: Gpu) -> tuple[float, float, float]:
+    """Bytes per second (reads and writes of a device-to-device copy), operations per second in fp32 and of the tensor units in float16.
+
+    0 is unknown.
+    """
     nbytes = min(COPY_BYTES, gpu.driver.free_bytes() // 8)
     source, target = gpu.driver.allocate(nbytes), gpu.driver.allocate(nbytes)
     try:
@@ -33,4 +37,5 @@ def measure_ceilings(gpu: Gpu) -> tuple[float, float]:
         gpu.driver.free(target)
     clock_hz = 1e3 * gpu.driver.attribute("CLOCK_RATE")
     lanes = FP32_LANES.get(gpu.facts.arch.rstrip("a"), 0)
-    return 2 * nbytes / (median(times[1:]) * 1e-3), 2.0 * lanes * gpu.facts.num_sms * clock_hz
+    fp32 = 2.0 * lanes * gpu.facts.num_sms * clock_hz
+    return 2 * nbytes / (median(times[1:]) * 1e-3), fp32, tensor_rate(gpu)

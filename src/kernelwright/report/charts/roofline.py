@@ -54,7 +54,11 @@ def _roof(roof: Roofline, ridge: float, across: Scale, up: Scale) -> Iterator[Ma
     written = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in points)
     yield element("polyline", points=written, class_="roof")
     yield text(
-        across.end, up(roof.flops_per_s) - 6, f"{plain(roof.flops_per_s / 1e12)} TFLOP/s", "muted", "end"
+        across.end,
+        up(roof.flops_per_s) - 6,
+        f"{plain(roof.flops_per_s / 1e12)} TFLOP/s {roof.unit}",
+        "muted",
+        "end",
     )
     yield text(
         across(ridge) - 8, up(roof.flops_per_s) - 6, f"{plain(roof.bytes_per_s / 1e9)} GB/s", "muted", "end"
