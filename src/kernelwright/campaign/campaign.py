@@ -12,25 +12,30 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Final
 
+from kernelwright.campaign.aim import Aim
+from kernelwright.campaign.attaching import Attached
 from kernelwright.campaign.binaries import Binaries
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.events import Listener, Progress
-from kernelwright.campaign.origins import baseline_work, origin
+from kernelwright.campaign.origins import baseline_work, experiment_of, origin
+from kernelwright.campaign.places import Places
 from kernelwright.campaign.policy import Policy, Work
-from kernelwright.campaign.result import CampaignResult, Confirmation, Leader, sanitizer_json
+from kernelwright.campaign.result import CampaignResult, Confirmation
 from kernelwright.campaign.scene import Past, Scene
 from kernelwright.campaign.scheduler import Scheduler, unless
+from kernelwright.campaign.seeing import Seeing
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.specialists import put_together
 from kernelwright.campaign.standing import Entry, Standing, median_errors
+from kernelwright.campaign.submitting import Submitter
 from kernelwright.campaign.succession import Succession
+from kernelwright.campaign.summary import summary
+from kernelwright.campaign.twins import Twins
 from kernelwright.campaign.writers import make_writing
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import PlanError, UserError
-from kernelwright.core.identity import content_id
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
-from kernelwright.core.resolve import resolve
 from kernelwright.core.screen import Screen
 from kernelwright.generation.base import Proposal, Proposer
 from kernelwright.generation.model import Model
@@ -61,6 +66,7 @@ class Campaign:
     listener: Listener
     budget: Budget
     models: Mapping[str, Model] = field(default_factory=dict)
+    board: Attached | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -71,7 +77,6 @@ class Campaign:
         self.policy = Policy(self.settings, lambda p: p.template.plan.space(facts), make_optimiser)
         self.candidates: dict[str, Candidate] = {}
         self.counts: dict[str, int] = {}
-        self.twins: dict[str, Outcome] = {}
         self.baseline: Entry | None = None
         self.scene = Scene(
             campaign=self.id,
@@ -91,6 +96,16 @@ class Campaign:
         self.asking = asyncio.Lock()
         self._news = asyncio.Event()
         self._cases = self.problem.cases(slow=self.settings.slow_cases)
+        self.twins = Twins(facts, self.problem, self._cases)
+        seeing = Seeing(self.scene, self.problem, self._cases)
+        places = Places(self.scene) if self.board else None
+        self.aim = Aim(self.settings.aim, self.standing, lambda: seeing.floors_ms, places)
+        self.submitting = (
+            Submitter(self.scene, self.board, places, heard=self._look_at_goal)
+            if self.board and places
+            else None
+        )
+        self.reached = False
         self.writing = make_writing(
             self.scene,
             self.settings,
@@ -98,6 +113,8 @@ class Campaign:
             self.models,
             objective=self.objective,
             problem=self.problem,
+            seeing=seeing,
+            aim=self.aim,
             take_in=self.take_in,
             wake=self.wake,
             asking=self.asking,
@@ -107,9 +124,34 @@ class Campaign:
 
     async def run(self) -> CampaignResult:
         """Baseline (unless known), search within the budget, confirmation. Raises BaselineFailed."""
-        if self.baseline is None:
-            await self._measure_baseline()
+        baseline = self.baseline or await self._measure_baseline()
         await self._take_proposals()
+        self._look_at_goal()
+        try:
+            interrupted = await self._search(baseline)
+            confirmation = None if interrupted else await self._finish()
+            if self.submitting is not None and not interrupted:
+                await self.submitting.finish(winner=self.standing.incumbent if confirmation else None)
+        finally:
+            if self.submitting is not None:
+                await self.submitting.close()
+        state = "interrupted" if interrupted else "finished"
+        self.memory.progress(self.id, state, self.budget.used)
+        return summary(
+            self.scene,
+            self.settings,
+            problem=self.problem.name,
+            state=state,
+            baseline=baseline,
+            counts=self.counts,
+            succession=self.succession,
+            confirmation=confirmation,
+            aim=self.aim,
+            board=self.submitting.as_json() if self.submitting else None,
+        )
+
+    async def _search(self, baseline: Entry) -> bool:
+        """Until something ends it; whether that was a person."""
         scheduler = Scheduler(
             harness=self.harness,
             compile_workers=self.settings.compile_workers,
@@ -122,17 +164,15 @@ class Campaign:
         )
         deadline = asyncio.get_running_loop().call_later(self.budget.left, self.stop.set)
         writing = asyncio.create_task(self.writing.run(self.stop))
-        interrupted = False
+        if self.submitting is not None:
+            self.submitting.start(baseline, self.stop)
         try:
             await scheduler.run(self.stop)
-            interrupted = self.stop.is_set() and self.budget.left > 0
+            return self.stop.is_set() and self.budget.left > 0 and not self.reached
         finally:
+            self.stop.set()
             deadline.cancel()
             await self._end(writing)
-        state = "interrupted" if interrupted else "finished"
-        confirmation = None if interrupted else await self._finish()
-        self.memory.progress(self.id, state, self.budget.used)
-        return self._result(state, confirmation)
 
     async def _end(self, writing: "asyncio.Task[None]") -> None:
         """Requests in flight are given up with the search; a fault of ours in them is not hidden."""
@@ -141,7 +181,7 @@ class Campaign:
         if not writing.cancelled() and (error := writing.exception()) is not None:
             raise error
 
-    async def _measure_baseline(self) -> None:
+    async def _measure_baseline(self) -> Entry:
         work = baseline_work(self.problem, self.harness.facts)
         self.take_in(work.proposal)
         self.listener.trying(work.candidate, work.why)
@@ -159,6 +199,8 @@ class Campaign:
             )
         self._started += 1
         await self._done(work, outcome)
+        assert self.baseline is not None, "it was measured just now"
+        return self.baseline
 
     async def _take_proposals(self) -> None:
         while (proposal := await self.proposer.propose()) is not None:
@@ -214,6 +256,8 @@ class Campaign:
     async def _between(self) -> None:
         """Before a candidate's turn on the device: what is due for those who lead or might."""
         await self.succession.between(self.stop.is_set)
+        if self.submitting is not None and not self.stop.is_set():
+            await self.submitting.clear(self.succession.clear)
         if not self.stop.is_set():
             await self.writing.seeing.look(stagnating=self.writing.stagnant)
 
@@ -223,22 +267,9 @@ class Campaign:
 
     def _known(self, work: Work, compiled: CompileResult) -> Outcome | None:
         self.scene.binaries.keep(work.candidate, compiled)
-        self.policy_static(work, compiled)
-        return self.twins.get(self._twin_key(work.candidate, compiled.digest))
-
-    def policy_static(self, work: Work, compiled: CompileResult) -> None:
-        """Static metrics help the surrogate before the device has spoken."""
-        if compiled.static is not None:
+        if compiled.static is not None:  # helps the surrogate before the device has spoken
             self.policy.static(work.candidate, compiled.static)
-
-    def _twin_key(self, candidate: Candidate, digest: str) -> str:
-        """Equal binaries launched in the same way are one kernel: it is never measured twice."""
-        facts, signature = self.harness.facts, self.problem.signature
-        plans = [
-            resolve(candidate, case.sizes, facts, signature)
-            for case in self.problem.cases(slow=self.settings.slow_cases)
-        ]
-        return content_id("twin", digest, repr(plans))
+        return self.twins.of(work.candidate, compiled.digest)
 
     async def _done(self, work: Work, outcome: Outcome) -> None:
         # In one go, so that what the memory has and what is known agree at any instant.
@@ -275,6 +306,16 @@ class Campaign:
             self._hailed = leader
             self.writing.leads(leader)
             self._lead(leader, before)
+            if self.submitting is not None:
+                self.submitting.news()
+            self._look_at_goal()
+
+    def _look_at_goal(self) -> None:
+        """A goal that is reached ends the search; what leads is confirmed as ever."""
+        if not self.reached and self.aim.reached(self.baseline):
+            self.reached = True
+            self.listener.note(f"goal reached: {self.aim.goal}")
+            self.stop.set()
 
     def _lead(self, leader: Entry, before: Entry | None) -> None:
         """Note a new incumbent. It can be an old candidate: a leader can turn out to be faulty."""
@@ -290,18 +331,10 @@ class Campaign:
         self.listener.leads(candidate, progress)
 
     def _record(self, work: Work, outcome: Outcome) -> int:
-        measured, times = outcome.status is Status.MEASURED, outcome.times_ms()
-        experiment = Experiment(
-            campaign=self.id,
-            candidate=work.candidate.id,
-            template=work.candidate.template.id,
-            configuration=work.candidate.configuration,
-            outcome=outcome,
-            why=work.why,
-            seconds=self.budget.used,
-            cost_ms=self._cost(outcome),
-            score=self.objective.score(times) if measured else None,
-            eligible=measured and self.standing.eligible(times, median_errors(outcome)),
+        measured = outcome.status is Status.MEASURED
+        eligible = measured and self.standing.eligible(outcome.times_ms(), median_errors(outcome))
+        experiment = experiment_of(
+            self.id, work, outcome, self.objective, seconds=self.budget.used, eligible=eligible
         )
         return self.memory.record(experiment, origin(work.proposal))
 
@@ -344,11 +377,7 @@ class Campaign:
         if outcome.status is not Status.MEASURED:
             return
         times = outcome.times_ms()
-        twin = False
-        if outcome.artifact_digest:
-            key = self._twin_key(candidate, outcome.artifact_digest)
-            twin = key in self.twins
-            self.twins.setdefault(key, outcome)
+        twin = self.twins.add(candidate, outcome)
         self.standing.add(number, candidate.id, times, median_errors(outcome), twin=twin)
         if self.baseline is None:
             self.scene.protected.add(candidate.id)
@@ -368,33 +397,4 @@ class Campaign:
             incumbent_ms=time,
             ratio=time / self.objective.time(base.times) if time and base else None,
             paused=tuple(self.policy.paused()),
-        )
-
-    def _result(self, state: str, confirmation: Confirmation | None) -> CampaignResult:
-        leader, base = self.standing.incumbent, self.baseline
-        if leader is None or base is None:
-            raise BaselineFailed(f"{self.problem.name}: the campaign has no baseline")
-        facts = self.harness.facts
-        return CampaignResult(
-            campaign=self.id,
-            problem=self.problem.name,
-            device=facts.name,
-            device_model=facts.model,
-            objective=self.objective.name,
-            state=state,
-            slow_cases=self.settings.slow_cases,
-            baseline=self._leader(base),
-            incumbent=self._leader(leader),
-            experiments=sum(self.counts.values()),
-            seconds=self.budget.used,
-            statuses=dict(sorted(self.counts.items())),
-            confirmation=confirmation,
-            duels=self.succession.fought,
-            sanitizer=sanitizer_json(self.succession.sanitized(leader.candidate)),
-        )
-
-    def _leader(self, entry: Entry) -> Leader:
-        candidate = self.candidates[entry.candidate]
-        return Leader(
-            entry.candidate, str(candidate), self.objective.time(entry.times), entry.score, dict(entry.times)
         )

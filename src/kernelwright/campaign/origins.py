@@ -1,11 +1,13 @@
-"""Where a template came from: proposals as the memory keeps them, and back."""
+"""Where a template came from: proposals and experiments as the memory keeps them, and back."""
 
 from kernelwright.campaign.policy import Work
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
+from kernelwright.core.objective import Objective
+from kernelwright.core.outcome import Outcome, Status
 from kernelwright.generation.base import Proposal
-from kernelwright.memory.records import TemplateRecord
+from kernelwright.memory.records import Experiment, TemplateRecord
 from kernelwright.problems.loader import Problem
 
 
@@ -18,6 +20,25 @@ def baseline_work(problem: Problem, facts: DeviceFacts) -> Work:
     space = template.plan.space(facts)
     first = space.configuration(0) if template.plan.tunables else Configuration()
     return Work(Candidate(template, first), proposal, "the baseline that everything is compared with")
+
+
+def experiment_of(
+    campaign: str, work: Work, outcome: Outcome, objective: Objective, *, seconds: float, eligible: bool
+) -> Experiment:
+    """The record of what came of a candidate, ``seconds`` after the campaign's start."""
+    times = outcome.times_ms() if outcome.status is Status.MEASURED else None
+    return Experiment(
+        campaign=campaign,
+        candidate=work.candidate.id,
+        template=work.candidate.template.id,
+        configuration=work.candidate.configuration,
+        outcome=outcome,
+        why=work.why,
+        seconds=seconds,
+        cost_ms=objective.cost(times) if times else None,
+        score=objective.score(times) if times else None,
+        eligible=eligible,
+    )
 
 
 def origin(proposal: Proposal) -> TemplateRecord:

@@ -55,6 +55,10 @@ class CampaignResult:
     """What compute-sanitizer said of the incumbent: status, reason, tools; ``None`` when it was not asked."""
     warnings: tuple[str, ...] = ()
     """What the problem's self-test found: its own check may be fooled."""
+    goal: str | None = None
+    goal_reached: bool = False
+    board: dict[str, Any] | None = None
+    """The own place, what was sent, and why nothing more is; ``None`` without a board."""
 
     @property
     def ratio(self) -> float:
@@ -86,6 +90,8 @@ class CampaignResult:
             "duels": self.duels,
             "sanitizer": self.sanitizer,
             "warnings": list(self.warnings),
+            "goal": None if self.goal is None else {"text": self.goal, "reached": self.goal_reached},
+            "board": self.board,
             "experiments": self.experiments,
             "statuses": self.statuses,
             "seconds": round(self.seconds, 3),

@@ -1,8 +1,16 @@
 """What a user asks of a campaign."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Final
 
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from kernelwright.core.errors import UserError
+from kernelwright.core.goal import Goal, parse_goal
 from kernelwright.core.objective import ObjectiveName
+
+NO_GOAL: Final = "none"
+PROBLEM_GOAL: Final = "problem"
+MAX_SUBMISSIONS: Final = 20
 
 
 class Settings(BaseModel):
@@ -41,3 +49,32 @@ class Settings(BaseModel):
     """Compile failures that a direction may have; one more pauses it."""
     pause_experiments: int = Field(default=20, ge=1)
     """How many experiments a paused direction waits."""
+    goal: str | None = None
+    """What ends the search when it is reached: see :func:`~kernelwright.core.goal.parse_goal`; ``problem`` is its own."""
+    board: str | None = None
+    """A leaderboard's name, as after ``--board``. Credentials are never part of it."""
+    submit: bool = False
+    """Without it a board is only read."""
+    max_submissions: int = Field(default=MAX_SUBMISSIONS, ge=1, le=10_000)
+    """Ranked submissions of the whole campaign."""
+    uncalibrated: bool = False
+    """Submit also where the board's times and the harness's differ."""
+    board_wait_s: float = Field(default=120.0, ge=0, le=3600)
+    """How long the campaign's end waits for the board."""
+
+    @field_validator("goal")
+    @classmethod
+    def _is_goal(cls, text: str | None) -> str | None:
+        if text is None or text == NO_GOAL:
+            return None
+        if text == PROBLEM_GOAL:
+            return text
+        try:
+            return str(parse_goal(text))
+        except UserError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def aim(self) -> Goal | None:
+        """The goal."""
+        return None if self.goal is None else parse_goal(self.goal)

@@ -7,12 +7,20 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kernelwright import __version__
+from kernelwright.campaign.attaching import (
+    BOARD,
+    Attached,
+    attached,
+    objective_of,
+    with_goal,
+    with_rules,
+)
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Listener
@@ -21,6 +29,7 @@ from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.settings import Settings
 from kernelwright.certificate import certify
 from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.objective import ObjectiveName
 from kernelwright.generation.base import Proposal, Proposer
 from kernelwright.generation.catalogue import Catalogue
 from kernelwright.generation.model import Model
@@ -52,74 +61,103 @@ class NoProposals:
 async def start_campaign(settings: Settings, directory: Path, listener: Listener) -> CampaignResult:
     """Run a new campaign within its budget. Bad input is found before anything is written."""
     problem = load_problem(settings.problem)
+    settings = with_goal(settings, problem)
     proposer = _proposer(settings, problem)
-    tested = await quick_selftest(problem, slow=settings.slow_cases, seed=settings.seed)
-    with Memory.open(directory / MEMORY_FILE) as memory:
-        async with (
-            _models(settings) as models,
-            _within(settings, 0.0),
-            _harness(settings, listener) as harness,
-        ):
-            record = _record(problem, settings, harness)
-            memory.start_campaign(record, _problem_record(problem))
-            memory.claim(record.id)
-            _note_environment(memory, record.id, harness, listener)
-            memory.note(record.id, SELFTEST, json.dumps(tested.warnings))
-            campaign = Campaign(
-                id=record.id,
-                settings=settings,
-                problem=problem,
-                harness=harness,
-                memory=memory,
-                proposer=proposer,
-                listener=listener,
-                budget=Budget(settings.seconds, settings.evaluations),
-                models=models,
-            )
-            return await _run(campaign)
+    async with attached(settings, problem, told=listener.note) as board:
+        settings, held = _on_board(settings, problem, board)
+        tested = await quick_selftest(problem, slow=settings.slow_cases, seed=settings.seed)
+        with Memory.open(directory / MEMORY_FILE) as memory:
+            async with (
+                _models(settings) as models,
+                _within(settings, 0.0),
+                _harness(settings, held, listener) as harness,
+            ):
+                record = _record(problem, settings, harness)
+                memory.start_campaign(record, _problem_record(problem))
+                memory.claim(record.id)
+                _note_environment(memory, record.id, harness, listener)
+                memory.note(record.id, SELFTEST, json.dumps(tested.warnings))
+                if board is not None:
+                    memory.note(record.id, BOARD, board.note)
+                campaign = Campaign(
+                    id=record.id,
+                    settings=settings,
+                    problem=held,
+                    harness=harness,
+                    memory=memory,
+                    proposer=proposer,
+                    listener=listener,
+                    budget=Budget(settings.seconds, settings.evaluations),
+                    models=models,
+                    board=board,
+                )
+                return await _run(campaign)
 
 
 async def resume_campaign(
-    name: str,
-    directory: Path,
-    listener: Listener,
-    *,
-    seconds: float | None = None,
-    evaluations: int | None = None,
-    strict: bool = False,
+    name: str, directory: Path, listener: Listener, changes: Mapping[str, Any] | None = None
 ) -> CampaignResult:
-    """Go on with a campaign from the memory alone; a new budget counts from the campaign's start."""
+    """Go on with a campaign from the memory alone; a new budget counts from the campaign's start.
+
+    ``changes`` are settings by name; ``None`` leaves one as it is.
+    """
     with Memory.open(directory / MEMORY_FILE, create=False) as memory:
         record = memory.campaign(name)
         memory.claim(record.id)
-        changes = {"seconds": seconds, "evaluations": evaluations, "strict": strict or None}
-        settings = Settings.model_validate_json(record.settings)
-        settings = settings.model_copy(update={k: v for k, v in changes.items() if v is not None})
-        problem = load_problem(settings.problem)
-        _same_problem(problem, record)
+        problem, settings = _changed(record, changes or {})
         _budget_left(memory, record, settings)
         used = _seconds_used(memory, record)
-        async with (
-            _models(settings) as models,
-            _within(settings, used),
-            _harness(settings, listener) as harness,
-        ):
-            _same_device(harness, record)
-            campaign = Campaign(
-                id=record.id,
-                settings=settings,
-                problem=problem,
-                harness=harness,
-                memory=memory,
-                proposer=_proposer(settings, problem),
-                listener=listener,
-                budget=Budget(settings.seconds, settings.evaluations, used_before=used),
-                models=models,
-            )
-            for proposal in _remembered(memory, record.id):
-                campaign.take_in(proposal)
-            campaign.recall()
-            return await _run(campaign)
+        before = memory.notes(record.id).get(BOARD)
+        async with attached(settings, problem, before=before, told=listener.note) as board:
+            _, held = _on_board(settings, problem, board)
+            if board is not None:
+                memory.note(record.id, BOARD, board.note)
+            async with (
+                _models(settings) as models,
+                _within(settings, used),
+                _harness(settings, held, listener) as harness,
+            ):
+                _same_device(harness, record)
+                campaign = Campaign(
+                    id=record.id,
+                    settings=settings,
+                    problem=held,
+                    harness=harness,
+                    memory=memory,
+                    proposer=_proposer(settings, problem),
+                    listener=listener,
+                    budget=Budget(settings.seconds, settings.evaluations, used_before=used),
+                    models=models,
+                    board=board,
+                )
+                for proposal in _remembered(memory, record.id):
+                    campaign.take_in(proposal)
+                campaign.recall()
+                return await _run(campaign)
+
+
+def _changed(record: CampaignRecord, changes: Mapping[str, Any]) -> tuple[Problem, Settings]:
+    """Problem and settings of a campaign that goes on."""
+    before = Settings.model_validate_json(record.settings)
+    wanted = {key: value for key, value in changes.items() if value is not None}
+    if before.board is not None and wanted.get("board", before.board) != before.board:
+        raise UserError(f"{record.id} is on the board {before.board}: start a new campaign for another one")
+    settings = Settings.model_validate({**before.model_dump(), **wanted})
+    problem = load_problem(settings.problem)
+    _same_problem(problem, record)
+    # A board that is attached later does not change what the campaign has compared by from its start.
+    objective = ObjectiveName(record.objective)
+    return problem, with_goal(settings, problem).model_copy(update={"objective": objective})
+
+
+def _on_board(settings: Settings, problem: Problem, board: Attached | None) -> tuple[Settings, Problem]:
+    """Settings and problem as a board wants them: its objective, its rules beside the problem's."""
+    if board is None:
+        return settings, problem
+    if board.info.rules and settings.device.startswith("detached:"):
+        raise UserError("a board's rules are not held on another machine: use --device cuda:N or cpu")
+    objective = objective_of(settings, problem, board)
+    return settings.model_copy(update={"objective": objective}), with_rules(problem, board.info.rules)
 
 
 async def _run(campaign: Campaign) -> CampaignResult:
@@ -201,7 +239,7 @@ async def _within(settings: Settings, used: float) -> AsyncIterator[None]:
         ) from None
 
 
-def _harness(settings: Settings, listener: Listener) -> LocalHarness | DetachedHarness:
+def _harness(settings: Settings, problem: Problem, listener: Listener) -> LocalHarness | DetachedHarness:
     kind, _, folder = settings.device.partition(":")
     if kind == "detached":
         return DetachedHarness(
@@ -215,7 +253,7 @@ def _harness(settings: Settings, listener: Listener) -> LocalHarness | DetachedH
             notify=listener.note,
         )
     return LocalHarness(
-        settings.problem,
+        problem,
         settings.device,
         seed=settings.seed,
         compile_workers=settings.compile_workers,

@@ -85,7 +85,7 @@ class Standing:
 
     def promote(self, challenger: str) -> None:
         """The challenger has won a duel against the incumbent."""
-        entry = self._entry(challenger)
+        entry = self.entry(challenger)
         self._leaders = [leader for leader in self._leaders if leader is not entry] + [entry]
         self._settle()
 
@@ -129,7 +129,8 @@ class Standing:
             self._leaders = [entry for entry in self._leaders if entry not in able] + able
         return self.incumbent is not before
 
-    def _entry(self, candidate: str) -> Entry:
+    def entry(self, candidate: str) -> Entry:
+        """A measured candidate. StopIteration for any other."""
         return next(entry for entry in self._ranking if entry.candidate == candidate)
 
     def specialists(self, wanted: Callable[[str], bool], most: int = 3) -> dict[str, Mapping[str, float]]:

@@ -45,6 +45,18 @@ class Succession:
             await self._verification.sanitize()
             self._hail()
 
+    async def clear(self, entry: Entry) -> bool:
+        """Whether a candidate stands everything: it builds under today's rules, the sanitizer, every check in full."""
+        built = await self._scene.binaries.of(self._scene.candidates[entry.candidate])
+        if built.compiled.status is not None:
+            self._scene.listener.note(f"{entry.candidate} is not sent: {built.compiled.reason}")
+            return False
+        await self._verification.sanitize(final=True)
+        sound = entry.candidate not in self._scene.standing.disqualified
+        sound = sound and await self._verification.check(entry)
+        self._hail()
+        return sound
+
     async def finish(self, baseline: Entry) -> Confirmation | None:
         """The last duels, every check for the incumbent, and its duel with the baseline; again when it falls."""
         if not self._scene.harness.exclusive and self._scene.budget.left <= 0:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
+from kernelwright.campaign.aim import Aim
 from kernelwright.campaign.policy import Policy
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.seeing import Seeing
@@ -31,6 +32,8 @@ def make_writing(
     *,
     objective: Objective,
     problem: Problem,
+    seeing: Seeing,
+    aim: Aim,
     take_in: Callable[[Proposal], bool],
     wake: Callable[[], None],
     asking: asyncio.Lock,
@@ -54,7 +57,8 @@ def make_writing(
         take_in=take_in,
         wake=wake,
         asking=asking,
-        seeing=Seeing(scene, problem, cases),
+        seeing=seeing,
+        aim=aim,
     )
     if models:
         writing.author = _author(scene, settings, models, writing)

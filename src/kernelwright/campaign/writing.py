@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import inf, log
 from typing import Final
 
+from kernelwright.campaign.aim import Aim
 from kernelwright.campaign.policy import Policy
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.scheduler import unless
@@ -31,7 +32,7 @@ from kernelwright.generation.source_text import Fingerprint, fingerprint, withou
 PRIOR_GAIN: Final = 0.15
 """Log gain that a request is taken to bring before any has: models pay early."""
 STAGNANT: Final = 40
-"""Experiments without a new incumbent after which exploration is asked for."""
+"""Experiments without a new incumbent after which exploration is asked for; half of them while a place is missing."""
 REST_S: Final = 2.0
 """Pause after a request that failed, so that a broken model does not spin."""
 FAILURES_TO_STOP: Final = 12
@@ -57,6 +58,7 @@ class Writing:
     asking: asyncio.Lock
     """Held while a thread works with the policy."""
     seeing: Seeing
+    aim: Aim
     notebook: Notebook = field(default_factory=Notebook)
     islands: Islands = field(default_factory=Islands)
     author: Author | None = None
@@ -202,7 +204,8 @@ class Writing:
     @property
     def stagnant(self) -> bool:
         """Whether nothing new has led for a while."""
-        return self.notebook.experiments - self._last_lead > STAGNANT
+        limit = STAGNANT // 2 if self.aim.pressing else STAGNANT
+        return self.notebook.experiments - self._last_lead > limit
 
     def _judge(self, template: str, notes: TemplateNotes) -> None:
         """Once a template had its first numbers, its model is paid what the proposal was worth."""
@@ -244,6 +247,8 @@ class Writing:
                 parents=parents,
                 findings=[*self._found, *self._predictions()],
                 digest=self._digest(lead),
+                goal=str(self.aim.goal or ""),
+                place=self.aim.place(),
                 emphasis=self._choice.emphasis if self._choice else "",
                 paused=frozenset(self.policy.paused()),
             ),

@@ -41,6 +41,28 @@ MaxCostOption = Annotated[float | None, typer.Option("--max-cost", min=0, help="
 MaxRequestsOption = Annotated[
     int | None, typer.Option("--max-requests", min=0, help="Most requests to models.")
 ]
+GoalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--goal",
+        help="What ends the search: rank<=15, time<=0.5ms, roofline>=95%, speedup>=3; 'problem' is the problem's own.",
+    ),
+]
+BoardOption = Annotated[
+    str | None,
+    typer.Option("--board", help="A leaderboard to watch: http://HOST:PORT/PROBLEM or kernelbot:NAME@GPU."),
+]
+SubmitOption = Annotated[
+    bool, typer.Option("--submit", help="Send verified improvements to the board; nothing is sent without.")
+]
+MaxSubmissionsOption = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, help="Most ranked submissions of the campaign, 20 by default."),
+]
+UncalibratedOption = Annotated[
+    bool,
+    typer.Option("--uncalibrated", help="Submit also where the board's times and the harness's differ."),
+]
 DEFAULT_DIR = Path(".kernelwright")
 
 

@@ -13,26 +13,34 @@ from rich.table import Table
 
 from kernelwright.campaign.events import Listener, Silent
 from kernelwright.campaign.result import CampaignResult
-from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.settings import MAX_SUBMISSIONS, NO_GOAL, PROBLEM_GOAL, Settings
 from kernelwright.campaign.sitting import resume_campaign, start_campaign
 from kernelwright.cli.live import LiveView, PatientConsole
 from kernelwright.cli.options import (
     DEFAULT_DIR,
+    BoardOption,
     CampaignArgument,
     DeviceOption,
     DirOption,
+    GoalOption,
     JsonOption,
     MaxCostOption,
     MaxRequestsOption,
+    MaxSubmissionsOption,
     ModelsOption,
     ProblemArgument,
     SlowOption,
     StrictOption,
+    SubmitOption,
+    UncalibratedOption,
     pick_device,
     use_slow_cases,
 )
+from kernelwright.core.errors import UserError
+from kernelwright.core.goal import parse_goal
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.generation.models.opening import CATALOGUE
+from kernelwright.leaderboard.opening import check_board
 
 Sitting = Callable[[Listener], Coroutine[Any, Any, CampaignResult]]
 SecondsOption = Annotated[
@@ -63,6 +71,11 @@ def run(
     ] = False,
     stream: Annotated[bool, typer.Option("--stream", help="Read replies as they are written.")] = False,
     strict: StrictOption = False,
+    goal: GoalOption = None,
+    board: BoardOption = None,
+    submit: SubmitOption = False,
+    max_submissions: MaxSubmissionsOption = None,
+    uncalibrated: UncalibratedOption = False,
     directory: DirOption = DEFAULT_DIR,
     as_json: JsonOption = False,
 ) -> int:
@@ -72,6 +85,7 @@ def run(
     of templates; numbers come from Bayesian optimisation.
     """
     name = pick_device(device)
+    _check(goal, board, submit=submit)
     settings = Settings(
         problem=problem,
         device=name,
@@ -89,6 +103,11 @@ def run(
         tuning=not no_tuning,
         stream=stream,
         strict=strict,
+        goal=goal,
+        board=board,
+        submit=submit,
+        max_submissions=max_submissions or MAX_SUBMISSIONS,
+        uncalibrated=uncalibrated,
     )
     return _watch(
         f"{problem} on {name}", as_json, lambda listener: start_campaign(settings, directory, listener)
@@ -102,17 +121,44 @@ def resume(
     ] = None,
     evaluations: Annotated[int | None, typer.Option(min=1, help="New total budget in experiments.")] = None,
     strict: StrictOption = False,
+    goal: GoalOption = None,
+    board: BoardOption = None,
+    submit: SubmitOption = False,
+    max_submissions: MaxSubmissionsOption = None,
+    uncalibrated: UncalibratedOption = False,
     directory: DirOption = DEFAULT_DIR,
     as_json: JsonOption = False,
 ) -> int:
-    """Go on with a campaign that was interrupted or killed, from the memory alone."""
+    """Go on with a campaign that was interrupted or killed, from the memory alone.
+
+    What is given replaces what the campaign began with; --goal none takes a goal away.
+    """
+    _check(goal, board)
+    changes = {
+        "seconds": seconds,
+        "evaluations": evaluations,
+        "strict": strict or None,
+        "goal": goal,
+        "board": board,
+        "submit": submit or None,
+        "max_submissions": max_submissions,
+        "uncalibrated": uncalibrated or None,
+    }
     return _watch(
         f"resumed {campaign}",
         as_json,
-        lambda listener: resume_campaign(
-            campaign, directory, listener, seconds=seconds, evaluations=evaluations, strict=strict
-        ),
+        lambda listener: resume_campaign(campaign, directory, listener, changes),
     )
+
+
+def _check(goal: str | None, board: str | None, *, submit: bool = False) -> None:
+    """Raises UserError for what can be told at once."""
+    if goal not in {None, NO_GOAL, PROBLEM_GOAL}:
+        parse_goal(goal)
+    if board is not None:
+        check_board(board)
+    elif submit:
+        raise UserError("--submit: there is no leaderboard to send to: give --board URL")
 
 
 def _watch(title: str, as_json: bool, sitting: Sitting) -> int:
@@ -162,6 +208,12 @@ def print_result(console: Console, result: CampaignResult) -> None:
             f"run in turn at the end: {confirmed.ratio:.3f}x of the baseline's time "
             f"({1 / confirmed.ratio:.1f} times as fast; 99 %: {confirmed.low:.4f} to {confirmed.high:.4f})"
         )
+    if result.goal is not None:
+        console.print(
+            f"goal {result.goal}: {'reached' if result.goal_reached else 'not reached'}", markup=False
+        )
+    if result.board is not None:
+        console.print(board_line(result.board), markup=False)
     for warning in result.warnings:
         console.print(f"the problem's self-test: {warning}", style="yellow", markup=False)
     if result.device == "cpu":
@@ -171,3 +223,11 @@ def print_result(console: Console, result: CampaignResult) -> None:
         f"{result.experiments} experiments in {result.seconds:.0f} s: {counts}; campaign {result.campaign}"
     )
     console.print(f"next: kernelwright show {result.campaign} --source", markup=False)
+
+
+def board_line(board: dict[str, Any]) -> str:
+    """The own place and what was sent, in a line."""
+    ranked = [each for each in board["submissions"] if each["mode"] == "ranked"]
+    passed = sum(each["state"] == "passed" for each in ranked)
+    place = f"rank {board['rank']} of {board['entries']}" if board["rank"] else "no rank"
+    return f"board {board['url']}: {place}; {len(ranked)} ranked submissions, {passed} passed"

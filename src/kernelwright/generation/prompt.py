@@ -25,6 +25,25 @@ _AROUND: Final = 3
 
 
 @dataclass(frozen=True)
+class BoardPlace:
+    """Where we stand on a leaderboard. Gaps are shares of our score that have to go; ``None`` is not known.
+
+    ``wanted`` is the place that the goal asks for, unless it is the next one anyway. ``case`` is the one with the
+    largest ``ratio`` of our time ``against`` its floor, or the best known.
+    """
+
+    rank: int
+    entries: int
+    score_ms: float
+    next_gap: float | None = None
+    wanted: int | None = None
+    wanted_gap: float | None = None
+    case: str = ""
+    ratio: float = 1.0
+    against: str = ""
+
+
+@dataclass(frozen=True)
 class Ask:
     """What a prompt for structure says besides the problem: all of it facts, none of it decided by a model.
 
@@ -44,6 +63,7 @@ class Ask:
     findings: Sequence[str] = ()
     digest: str = ""
     goal: str = ""
+    place: BoardPlace | None = None
     emphasis: str = ""
     paused: frozenset[str] = frozenset()
 
@@ -119,6 +139,7 @@ class PromptBuilder:
             objective=_OBJECTIVES[self._objective.name],
             stand={"experiments": notebook.experiments, "left": ask.left},
             goal=ask.goal,
+            place=ask.place,
             cases=[self._case(case, ask) for case in self._cases],
             has_floor=any(ask.floors_ms.values()),
             reference={"name": ask.reference_name} if ask.reference_ms else None,

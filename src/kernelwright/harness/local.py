@@ -42,7 +42,7 @@ from kernelwright.harness.scratch import Artifacts, Scratch, shared_cache
 from kernelwright.harness.setup import DEVICES, Role, WorkerSetup
 from kernelwright.harness.turns import Turns
 from kernelwright.harness.wire import Ceilings, Hello
-from kernelwright.problems.loader import Case, load_problem
+from kernelwright.problems.loader import Case, Problem, load_problem
 from kernelwright.problems.rules import candidate_rules
 
 PREPARE_TIMEOUT_S: Final = 900.0
@@ -66,7 +66,7 @@ class LocalHarness:
 
     def __init__(
         self,
-        problem: str | Path,
+        problem: str | Path | Problem,
         device: str,
         *,
         seed: int = 0,
@@ -82,7 +82,7 @@ class LocalHarness:
         strict: bool = False,
         compile_for: DeviceFacts | None = None,
     ) -> None:
-        self.problem = load_problem(problem)
+        self.problem = problem if isinstance(problem, Problem) else load_problem(problem)
         self.device = device
         self.timeouts = timeouts or Timeouts()
         self.timing = timing or TimingProtocol()

@@ -138,6 +138,9 @@ def _settings(subject: Subject, terms: Terms, folder: Path, requests: Sequence[R
         "slow_cases": terms.slow,
         "strict": terms.strict,
         "objective": ObjectiveName(subject.campaign.objective),
+        "board": None,  # a replay sends nothing anywhere
+        "submit": False,
+        "goal": None,
         "seconds": min(seconds, MOST_SECONDS),
         "evaluations": evaluations,
         "use_catalogue": True,
