@@ -62,8 +62,6 @@ def read_task_folder(path: Path, *, root: Path | None = None, name: str = "") ->
     path = path.expanduser()
     file = path if path.suffix in {".yml", ".yaml"} else path / TASK_FILE
     entry: TaskEntry = parse_entry(TaskEntry, _yaml(file), str(file))
-    if isinstance(entry.files, dict):
-        raise UserError(f"{file}: files: must be a list of name and source")
     folder = file.resolve().parent
     sources = {TASK_FILE: read_text(file, MAX_YAML_BYTES)}
     sources |= _sources(file, entry.files, root or _root(folder))
@@ -92,7 +90,7 @@ def pick_task(value: Any, origin: str, name: str = "") -> Task:
     if name not in named:
         known = ", ".join(sorted(filter(str.isprintable, named))) or "none"
         raise UserError(f"{origin}: there is no leaderboard {name!r} (there are: {known[:500]})")
-    return task_of_leaderboard(named[name], f"{origin}: {name}")
+    return task_of_leaderboard(named[name], f"{origin}: {name!r}")
 
 
 def _sources(file: Path, files: tuple[SourceEntry, ...], root: Path) -> Mapping[str, str]:

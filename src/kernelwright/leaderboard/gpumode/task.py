@@ -100,10 +100,9 @@ class _Config(_Model):
     main: FileName = "eval.py"
 
 
-class TaskEntry(_Model):
-    """The keys of a ``task.yml`` and of ``task`` in the board's JSON."""
+class TaskKeys(_Model):
+    """The keys that a ``task.yml`` and ``task`` in the board's JSON have in common."""
 
-    files: tuple[SourceEntry, ...] | dict[FileName, str] = Field(max_length=MAX_FILES)
     lang: Literal["py", "cu"] = "py"
     description: str = Field("", max_length=100_000)
     config: _Config = _Config()
@@ -117,11 +116,23 @@ class TaskEntry(_Model):
     multi_gpu: bool = False
 
 
+class TaskEntry(TaskKeys):
+    """A ``task.yml``: files lie beside it."""
+
+    files: tuple[SourceEntry, ...] = Field(max_length=MAX_FILES)
+
+
+class SentTask(TaskKeys):
+    """``task`` in the board's JSON: files by name, with their texts."""
+
+    files: dict[FileName, str] = Field(max_length=MAX_FILES)
+
+
 class LeaderboardEntry(_Model):
     """One item of ``GET /leaderboards``."""
 
     name: str = Field(min_length=1, max_length=200)
-    task: TaskEntry
+    task: SentTask
     deadline: str | date | None = None
     gpu_types: tuple[Gpu, ...] = ()
     description: str = Field("", max_length=100_000)
@@ -140,7 +151,7 @@ def parse_entry(kind: type[BaseModel], value: Any, origin: str) -> Any:
 
 
 def make_task(
-    entry: TaskEntry,
+    entry: TaskKeys,
     origin: str,
     *,
     name: str,
@@ -180,10 +191,7 @@ def make_task(
 def task_of_leaderboard(value: Any, origin: str) -> Task:
     """A task of one item of ``GET /leaderboards``, which holds everything. Raises UserError."""
     board: LeaderboardEntry = parse_entry(LeaderboardEntry, value, origin)
-    files = board.task.files
-    if not isinstance(files, dict):
-        raise UserError(f"{origin}: task.files: must map names to texts")
-    sources = {name: text for name, text in files.items() if text != UPLOAD and name != SUBMISSION}
+    sources = {name: text for name, text in board.task.files.items() if text != UPLOAD and name != SUBMISSION}
     return make_task(
         board.task,
         origin,
