@@ -44,6 +44,18 @@ def test_a_reference_that_cannot_be_used_is_bad_input(
     assert error.count("\n") == 1
 
 
+def test_strict_refuses_where_a_layer_of_the_sandbox_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_problem(tmp_path / "p")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))  # no bwrap there
+    assert ended("test", str(folder), "--device", "cpu", "--strict") == 2
+    error = capsys.readouterr().err
+    assert error.startswith("kernelwright: error: --strict: the sandbox of the reference worker lacks")
+    assert error.count("\n") == 1
+
+
 def test_the_older_name_of_the_group_still_works(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["problems", "list", "--json"])

@@ -14,6 +14,7 @@ from kernelwright.cli.options import (
     JsonOption,
     ProblemArgument,
     SlowOption,
+    StrictOption,
     pick_device,
     use_slow_cases,
 )
@@ -81,6 +82,7 @@ def examine_problem(
     device: DeviceOption = "auto",
     slow_cases: SlowOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the inputs.")] = 0,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Whether a problem can be fooled: wrong outputs that pass, a reference that ignores inputs, a baseline that fails.
@@ -90,7 +92,7 @@ def examine_problem(
     loaded = load_problem(problem)
     name = pick_device(device)
     slow = use_slow_cases(name, chosen=slow_cases)
-    result = run_self_test(loaded, name, slow=slow, seed=seed)
+    result = run_self_test(loaded, name, slow=slow, seed=seed, strict=strict)
     if as_json:
         rows = [asdict(row) for row in result.rows]
         typer.echo(json.dumps({"problem": loaded.name, "id": loaded.id, "device": name, "passed": result.passed,

@@ -36,20 +36,33 @@ _REFERENCE_BYTES: Final = 8 << 30
 
 
 async def self_test(
-    problem: Problem, device: str, *, slow: bool, seed: int = 0, timeout_s: float = REFERENCE_TIMEOUT_S
+    problem: Problem,
+    device: str,
+    *,
+    slow: bool,
+    seed: int = 0,
+    timeout_s: float = REFERENCE_TIMEOUT_S,
+    strict: bool = False,
 ) -> SelfTest:
     """Everything: impostors and reference on the cheap cases, the trials, and the baseline on ``device``.
 
-    Raises ProblemError where the reference cannot be used at all: it raises, never ends, or ends its process.
+    Raises ProblemError where the reference cannot be used at all: it raises, never ends, or ends its process;
+    UserError when ``strict`` and a layer of the sandbox is missing.
     """
     cases = cheap_cases(problem, problem.cases(slow=slow))
     requests = [*(SelfTestRequest(case.id) for case in cases), SelfTestRequest(TRIALS)]
-    rows = await _of_reference(problem, requests, slow=slow, seed=seed, timeout_s=timeout_s)
-    return SelfTest((*_unseen(cases), *rows, *await _of_baseline(problem, device, slow=slow, seed=seed)))
+    rows = await _of_reference(problem, requests, slow=slow, seed=seed, timeout_s=timeout_s, strict=strict)
+    baseline = await _of_baseline(problem, device, slow=slow, seed=seed, strict=strict)
+    return SelfTest((*_unseen(cases), *rows, *baseline))
 
 
 async def quick_selftest(
-    problem: Problem, *, slow: bool = False, seed: int = 0, timeout_s: float = QUICK_TIMEOUT_S
+    problem: Problem,
+    *,
+    slow: bool = False,
+    seed: int = 0,
+    timeout_s: float = QUICK_TIMEOUT_S,
+    strict: bool = False,
 ) -> SelfTest:
     """Impostors and reference on the smallest case, and sizes off the list, in a second or two.
 
@@ -61,7 +74,7 @@ async def quick_selftest(
     if slow_case and (not small or sum(problem.work(slow_case[0])) < sum(problem.work(small[0]))):
         small, slow = slow_case, True
     requests = [SelfTestRequest(case, quick=True) for case in (*(case.id for case in small), TRIALS)]
-    rows = await _of_reference(problem, requests, slow=slow, seed=seed, timeout_s=timeout_s)
+    rows = await _of_reference(problem, requests, slow=slow, seed=seed, timeout_s=timeout_s, strict=strict)
     if raised := next((row for row in rows if row.name == RAISES), None):
         raise ProblemError(f"{raised.detail} (the trial {raised.case!r}): {raised.mend}")
     return SelfTest((*_unseen(small), *rows))
@@ -87,17 +100,23 @@ def _unseen(cases: Sequence[Case]) -> list[SelfTestRow]:
 
 
 async def _of_reference(
-    problem: Problem, requests: Sequence[SelfTestRequest], *, slow: bool, seed: int, timeout_s: float
+    problem: Problem,
+    requests: Sequence[SelfTestRequest],
+    *,
+    slow: bool,
+    seed: int,
+    timeout_s: float,
+    strict: bool,
 ) -> tuple[SelfTestRow, ...]:
     rows: list[SelfTestRow] = []
-    async with _reference_worker(problem, slow=slow, seed=seed) as child:
+    async with _reference_worker(problem, slow=slow, seed=seed, strict=strict) as child:
         for request in requests:
             rows += await _ask(child, problem, request, timeout_s)
     return tuple(rows)
 
 
 @asynccontextmanager
-async def _reference_worker(problem: Problem, *, slow: bool, seed: int) -> AsyncIterator[Child]:
+async def _reference_worker(problem: Problem, *, slow: bool, seed: int, strict: bool) -> AsyncIterator[Child]:
     scratch = Scratch()
     setup = WorkerSetup(
         role="reference",
@@ -112,7 +131,7 @@ async def _reference_worker(problem: Problem, *, slow: bool, seed: int) -> Async
         memory_bytes=_REFERENCE_BYTES,
         readable=readable_folders(import_roots(), problem.folder),
     )
-    child = Child(setup)
+    child = Child(setup, strict=strict)
     try:
         yield child
     finally:
@@ -145,10 +164,14 @@ async def _ask(
     return reply.self_tested
 
 
-async def _of_baseline(problem: Problem, device: str, *, slow: bool, seed: int) -> list[SelfTestRow]:
+async def _of_baseline(
+    problem: Problem, device: str, *, slow: bool, seed: int, strict: bool
+) -> list[SelfTestRow]:
     """The baseline as a candidate: every case and every trial, and its own error in multiples of the tolerance."""
     template = parse_template(problem.baseline_source, "baseline.cu")
-    async with LocalHarness(problem.folder, device, seed=seed, compile_workers=1, slow_cases=slow) as harness:
+    async with LocalHarness(
+        problem.folder, device, seed=seed, compile_workers=1, slow_cases=slow, strict=strict
+    ) as harness:
         space = template.plan.space(harness.facts)
         candidate = Candidate(template, space.configuration(0))
         compiled = await harness.compile(candidate)
@@ -175,6 +198,8 @@ def _tolerance_rows(problem: Problem, outcome: Outcome) -> list[SelfTestRow]:
     return [SelfTestRow("tolerance", "", verdict, f"{detail} (case {found.case})", found.mend)]
 
 
-def run_self_test(problem: Problem, device: str, *, slow: bool, seed: int = 0) -> SelfTest:
+def run_self_test(
+    problem: Problem, device: str, *, slow: bool, seed: int = 0, strict: bool = False
+) -> SelfTest:
     """:func:`self_test` for callers without an event loop."""
-    return asyncio.run(self_test(problem, device, slow=slow, seed=seed))
+    return asyncio.run(self_test(problem, device, slow=slow, seed=seed, strict=strict))
