@@ -176,6 +176,13 @@ class Streamed(_Answer):
 
     results: tuple[Full, ...] = ()
 
+    @property
+    def passed(self) -> bool:
+        """Every runner succeeded, and everything that it ran passed."""
+        runs = [stage.run for full in self.results for stage in full.runs.values()]
+        ran = all(full.success and full.runs for full in self.results)
+        return bool(self.results) and ran and all(run is not None and run.passed for run in runs)
+
 
 def read(kind: type[T], value: JsonValue, where: str) -> T:
     """The value as ``kind``. Raises BoardError that names the field, never its content."""

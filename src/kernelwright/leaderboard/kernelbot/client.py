@@ -8,11 +8,11 @@ import asyncio
 import importlib
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import quote
 
 from pydantic import JsonValue
@@ -35,6 +35,8 @@ from kernelwright.leaderboard.kernelbot.text import WHERE, line, parse_json
 
 HEADER: Final = "X-Popcorn-Cli-Id"
 MIB: Final = 1024 * 1024
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -137,26 +139,14 @@ class Client:
     async def submit(self, leaderboard: str, gpu: str, mode: str, name: str, code: bytes) -> Accepted:
         """Queue a submission. It is never sent again: after an Unavailable it has to be looked for."""
         path = _path("submission", leaderboard, gpu, mode)
-        async with self._answer("POST", path, self._limits.call_s, files=_form(name, code)) as answer:
-            body = await self._body(answer, self._limits.answer_bytes)
-        return read(Accepted, self._understand(answer.status_code, body), WHERE)
+        return read(Accepted, await self._ask("POST", path, files=_form(name, code)), WHERE)
 
     async def submit_streaming(
         self, leaderboard: str, gpu: str, mode: str, name: str, code: bytes
     ) -> Streamed:
         """Submit and wait on one connection: the only way to what the runner printed. Never sent again."""
         path = _path(leaderboard, gpu, mode)
-        async with self._answer("POST", path, self._limits.stream_s, files=_form(name, code)) as answer:
-            if answer.status_code != 200:
-                body = await self._body(answer, self._limits.answer_bytes)
-                self._understand(answer.status_code, body)
-            events = Events()
-            async with aclosing(self._pieces(answer, self._limits.stream_bytes)) as pieces:
-                async for piece in pieces:
-                    for event in events.feed(piece):
-                        if (found := self._last(event)) is not None:
-                            return found
-        raise Unavailable(f"{WHERE}: the stream ended without a result")
+        return await self._call("POST", path, self._limits.stream_s, self._follow, files=_form(name, code))
 
     async def get(
         self, path: str, query: Mapping[str, str | int] | None = None, *, catalogue: bool = False
@@ -167,40 +157,58 @@ class Client:
         wait = limits.first_wait_s
         for _ in range(limits.tries - 1):
             try:
-                return await self._get_once(path, query, most)
+                return await self._ask("GET", path, most, params=query or None)
             except Unavailable:
                 await asyncio.sleep(wait)
                 wait *= 2
-        return await self._get_once(path, query, most)
+        return await self._ask("GET", path, most, params=query or None)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
 
-    async def _get_once(self, path: str, query: Mapping[str, str | int] | None, most: int) -> JsonValue:
-        async with self._answer("GET", path, self._limits.call_s, params=query or None) as answer:
-            body = await self._body(answer, most)
-        return self._understand(answer.status_code, body)
+    async def _ask(self, method: str, path: str, most: int | None = None, **parts: Any) -> JsonValue:
+        """One call, one answer. ``parts`` are httpx's: params, files, json."""
 
-    @asynccontextmanager
-    async def _answer(self, method: str, path: str, seconds: float, **parts: Any) -> AsyncIterator[Any]:
-        """The answer's head. The library's own errors hold the request, and with it the credential: they end here."""
+        async def use(answer: Any) -> JsonValue:
+            body = await self._body(answer, most or self._limits.answer_bytes)
+            return self._understand(answer.status_code, body)
+
+        return await self._call(method, path, self._limits.call_s, use, **parts)
+
+    async def _call(
+        self, method: str, path: str, seconds: float, use: Callable[[Any], Awaitable[T]], **parts: Any
+    ) -> T:
+        """What ``use`` makes of the answer.
+
+        The library's errors hold the request and with it the credential: they end here, as nobody's context.
+        """
         if self._http.is_closed:
             raise BoardError(f"{WHERE}: the connection was closed")
         await self._pace.turn()
-        failure = ""
         try:
             async with (
                 asyncio.timeout(seconds),
                 self._http.stream(method, self._base_url + path, **parts) as answer,
             ):
-                yield answer
+                return await use(answer)
         except TimeoutError:
             failure = f"no answer within {seconds:g} s"
         except (self._httpx.HTTPError, self._httpx.InvalidURL, self._httpx.StreamError, OSError) as error:
             failure = type(error).__name__
-        if failure:
-            raise Unavailable(f"{WHERE}: {method} {line(path, 100)}: {failure}")
+        raise Unavailable(f"{WHERE}: {method} {line(path, 100)}: {failure}")
+
+    async def _follow(self, answer: Any) -> Streamed:
+        """The result at the end of a stream."""
+        if answer.status_code != 200:
+            self._understand(answer.status_code, await self._body(answer, self._limits.answer_bytes))
+        events = Events()
+        async with aclosing(self._pieces(answer, self._limits.stream_bytes)) as pieces:
+            async for piece in pieces:
+                for event in events.feed(piece):
+                    if (found := self._last(event)) is not None:
+                        return found
+        raise Unavailable(f"{WHERE}: the stream ended without a result")
 
     async def _body(self, answer: Any, most: int) -> bytes:
         return b"".join([piece async for piece in self._pieces(answer, most)])
@@ -259,6 +267,9 @@ class Client:
 
 
 def _path(*parts: str) -> str:
+    """Raises Refused for a part of dots only, which would lead to another path."""
+    if not all(part.strip(".") for part in parts):
+        raise Refused(f"{WHERE}: {line('/'.join(parts), 100)} is no name")
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
@@ -267,10 +278,11 @@ def _form(name: str, code: bytes) -> dict[str, tuple[str, bytes, str]]:
 
 
 def _httpx() -> Any:
-    """The library; its own lines for debugging quote the headers of answers, which may echo the credential."""
+    """The library, without its log: that quotes heads of answers, which may echo the credential."""
     try:
         module = importlib.import_module("httpx")
     except ImportError:
         raise MissingError(f"a remote leaderboard needs httpx: {INSTALL}") from None
-    logging.getLogger("httpcore").setLevel(logging.INFO)
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     return module
