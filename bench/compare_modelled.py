@@ -5,8 +5,9 @@
 Each template of ``bench/bottlenecks/kernels`` runs once in the cpu device's checked mode: whole arrays, but four
 blocks a launch and a small ``N``, since patterns do not depend on either. ``--ncu`` is a folder of reports that
 ``bench_bottlenecks.py --raw`` wrote (by default those of the tests). Compared are sectors a request of global loads
-and stores, and the share of shared wavefronts that conflicts added. Exit code 1 when a figure is more than 10 % off
-and :data:`KNOWN` does not say why.
+and stores, the share of shared wavefronts that conflicts added, and the name of the pattern where both sides give
+one. Exit code 1 when a figure is more than 10 % off
+and :data:`KNOWN` does not say why, or a name differs.
 """
 
 import argparse
@@ -29,7 +30,9 @@ from kernelwright.devices.base import Buffer, CaseInputs, CaseRequest, RunReques
 from kernelwright.devices.cpu import CpuCompiler, CpuRunner
 from kernelwright.devices.traffic import Traffic, read_traffic
 from kernelwright.problems.loader import load_problem
-from kernelwright.profiling import KernelProfile, names
+from kernelwright.profiling import Bottleneck, KernelProfile, names
+from kernelwright.profiling import modelled as modelled_names
+from kernelwright.profiling.labels import Seen, labels
 from kernelwright.profiling.ncu_csv import read_raw
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +47,8 @@ KERNEL = re.compile(r'extern "C" __global__ .*?(\w+)\(const')
 FIGURES = ("sectors a load", "sectors a store", "conflicts %")
 FENCE = re.compile(r'asm volatile\(""[^;]*;')
 """Empty inline PTX that only keeps a compiler from moving code; the cpu device has no inline PTX."""
+PATTERNS = (Bottleneck.UNCOALESCED_LOADS, Bottleneck.STRIDED_STORES, Bottleneck.BANK_CONFLICTS)
+DIFFERENT = "names differ:"
 KNOWN: Mapping[tuple[str, str, str], str] = {
     (
         "divergence",
@@ -170,6 +175,14 @@ def counted(profile: KernelProfile) -> dict[str, float]:
     return found
 
 
+def named(traffic: Sequence[Traffic], profile: KernelProfile) -> tuple[str, str]:
+    """The pattern that each side names; ``none`` where it names none."""
+    model = modelled_names(one.text for one in traffic)
+    mine = model.label.bottleneck if model and model.label else "none"
+    theirs = [label.bottleneck for label in labels(Seen(profile.metrics)) if label.bottleneck in PATTERNS]
+    return mine, theirs[0] if theirs else "none"
+
+
 def compare(name: str, model: Model, reports: Path) -> tuple[list[Pair], list[str]]:
     """Pairs of figures, and what only one side has."""
     traffic, why = model.run(name)
@@ -178,6 +191,9 @@ def compare(name: str, model: Model, reports: Path) -> tuple[list[Pair], list[st
     pairs, alone = [], []
     for profile in read_raw((reports / f"{name}.csv").read_text(encoding="utf-8")).kernels:
         here, there = modelled(traffic.get(profile.kernel, [])), counted(profile)
+        mine, theirs = named(traffic.get(profile.kernel, []), profile)
+        if mine != theirs:
+            alone.append(f"{name}, {profile.kernel}: {DIFFERENT} {mine} modelled, {theirs} counted")
         pairs += [
             Pair(name, profile.kernel, figure, here[figure], there[figure])
             for figure in FIGURES
@@ -227,7 +243,10 @@ def main() -> int:
             f"| {pair.off:.1%} | {pair.known} |"
         )
     print("\n" + "\n".join([*agreement(pairs), *alone]))
-    return 1 if any(pair.off > NEAR and not pair.known for pair in pairs) else 0
+    wrong = sum(DIFFERENT in note for note in alone)
+    launches = len({(pair.name, pair.kernel) for pair in pairs})
+    print(f"names: {launches - wrong} of {launches} launches alike")
+    return 1 if wrong or any(pair.off > NEAR and not pair.known for pair in pairs) else 0
 
 
 if __name__ == "__main__":
