@@ -183,9 +183,10 @@ def _token(request: Request) -> str:
 
 
 def _mode(text: str) -> Mode:
-    if text not in {Mode.TEST.value, Mode.RANKED.value}:
-        raise Denied(422, "mode: test or ranked is needed")
-    return Mode(text)
+    try:
+        return Mode(text)
+    except ValueError:
+        raise Denied(422, f"mode: {', '.join(Mode)} is needed") from None
 
 
 def _count(text: str) -> int:

@@ -56,7 +56,7 @@ def rank_chart(steps: Sequence[Step], now: float, width: int) -> RankChart | Non
     """The ways of all labels in ``steps`` up to ``now``, the best above; ``None`` when there is nothing yet."""
     if not steps:
         return None
-    room = 130 if width == WIDE else 92
+    room = 170 if width == WIDE else 110
     right, bottom = width - room, HEIGHT - BOTTOM
     begin, worst = steps[0].time, max(step.rank for step in steps)
     span = max(now - begin, 1.0)
@@ -75,7 +75,7 @@ def rank_chart(steps: Sequence[Step], now: float, width: int) -> RankChart | Non
     lines = tuple(
         Line(
             label=way[-1].label,
-            shown=_cut(f"{way[-1].rank} {way[-1].label}", room - 10),
+            shown=_cut(f"{way[-1].rank} {way[-1].label.partition('/')[2] or way[-1].label}", room - 10),
             hint=f"{way[-1].label}: rank {way[0].rank} to {way[-1].rank}",
             points=_stairs([(x(step.time), y(step.rank)) for step in way], float(right)),
             end_y=y(way[-1].rank),

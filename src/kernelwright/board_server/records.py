@@ -94,7 +94,7 @@ class Rules:
     deadline: float | None = None
 
     def per_hour(self, mode: Mode) -> int:
-        """Submissions of one user in an hour."""
+        """Submissions of one user in an hour; a benchmark takes the device as long as a ranked one."""
         return self.test_per_hour if mode is Mode.TEST else self.ranked_per_hour
 
 

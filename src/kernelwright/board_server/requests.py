@@ -52,6 +52,4 @@ def read_submission(body: bytes) -> NewSubmission:
         raise Denied(status, f"{where or 'body'}: {first['msg']}") from None
     if len(sent.source.encode()) > MAX_SOURCE_BYTES:
         raise Denied(413, f"source: has more than {MAX_SOURCE_BYTES} bytes")
-    if sent.mode is Mode.BENCHMARK:
-        raise Denied(422, "mode: this board has test and ranked")
     return sent

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 DataOption = Annotated[Path, typer.Option("--data", help="The board's file.")]
 UrlArgument = Annotated[str, typer.Argument(help="http://HOST:PORT/PROBLEM, or .../PROBLEM@DEVICE.")]
-ModeOption = Annotated[str, typer.Option("--mode", help="test or ranked.")]
+ModeOption = Annotated[str, typer.Option("--mode", help="test, benchmark or ranked.")]
 WaitOption = Annotated[bool, typer.Option("--wait", help="Until it has ended; exit code 1 unless it passed.")]
 
 
@@ -154,8 +154,11 @@ def fetch(
     texts = _with_board(url, lambda board: board.files())
     if folder.exists():
         raise UserError(f"{folder}: is there already: choose another --output")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made: {error.strerror}: choose another --output") from None
     try:
         for name, text in texts.items():
             place(partial / name, text.encode())
@@ -216,9 +219,10 @@ def _told(result: Result, *, wait: bool) -> int:
 
 
 def _mode(text: str) -> Mode:
-    if text not in {"test", "ranked"}:
-        raise UserError(f"--mode {text}: use test or ranked")
-    return Mode(text)
+    try:
+        return Mode(text)
+    except ValueError:
+        raise UserError(f"--mode {text}: use {', '.join(Mode)}") from None
 
 
 def _value(text: str) -> tuple[str, bool | int | str]:

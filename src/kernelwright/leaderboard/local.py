@@ -43,6 +43,7 @@ POLL_S: Final = 0.5
 MAX_ANSWER_BYTES: Final = 8 * 2**20
 FILES: Final = ("problem.toml", "reference.py", "baseline.cu")
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{8,200}")
+_TAG: Final = re.compile(r"[A-Za-z0-9-]{1,40}")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 T = TypeVar("T")
@@ -114,6 +115,7 @@ class LocalBoard:
         self.url = url
         self._token = SecretStr(token) if token else None
         self._client = client
+        self._closed = False
 
     def __repr__(self) -> str:
         return f"LocalBoard({self.url!r})"
@@ -144,6 +146,7 @@ class LocalBoard:
 
     async def send(self, candidate: Candidate, mode: Mode, tag: str, entry: str = "") -> Sent:
         """The same; ``entry`` names one of a seeder's entries."""
+        _check_tag(tag)
         body = {
             "source": candidate.template.source,
             "configuration": dict(candidate.configuration),
@@ -158,6 +161,7 @@ class LocalBoard:
 
     async def find(self, tag: str, mode: Mode) -> Sent | None:
         """The own submission with this tag, or ``None``."""
+        _check_tag(tag)
         query = {"tag": tag, "mode": mode.value, "device": self._device}
         try:
             answer = await self._ask("GET", f"{self._path}/submissions", query=query)
@@ -198,6 +202,7 @@ class LocalBoard:
 
     async def close(self) -> None:
         """Give up connections."""
+        self._closed = True
         if self._client is not None:
             await self._client.aclose()
 
@@ -244,6 +249,8 @@ class LocalBoard:
         query: Mapping[str, str] | None = None,
     ) -> bytes:
         """One request, never repeated. Raises what the answer means."""
+        if self._closed:
+            raise BoardError(f"{self.url}: the connection was given up: open the board again")
         httpx = _httpx()
         client = self._client = self._client or httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False)
         headers = {"Authorization": f"Bearer {self._token.get_secret_value()}"} if self._token else {}
@@ -324,6 +331,12 @@ def _parts(url: str) -> tuple[str, str, str]:
     if not usable or not plain or not _NAME.fullmatch(problem):
         raise wrong
     return f"{parts.scheme}://{parts.netloc}{folder}", problem, device
+
+
+def _check_tag(tag: str) -> None:
+    """Raises Refused."""
+    if not _TAG.fullmatch(tag):
+        raise Refused("a tag has up to 40 letters, digits and hyphens")
 
 
 def _httpx() -> Any:

@@ -1,0 +1,121 @@
+"""The commands, against a server of the real cpu device."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelwright.cli.main import main
+from kernelwright.problems.loader import load_problem
+
+BASELINE = load_problem("vector_add").folder / "baseline.cu"
+
+
+def run(*words: str | Path) -> object:
+    with pytest.raises(SystemExit) as done:
+        main([str(word) for word in words])
+    return done.value.code
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    data = tmp_path_factory.mktemp("board") / "board.db"
+    command = [
+        "-m",
+        "kernelwright",
+        "board",
+        "serve",
+        "vector_add",
+        "--device",
+        "cpu",
+        "--port",
+        "0",
+        "--data",
+        data,
+    ]
+    with subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        url = server.stderr.readline().split()[1]
+        yield f"{url}/vector_add {data}"
+        server.terminate()
+    assert server.returncode in {0, -15}
+
+
+def test_a_board_from_the_first_token_to_the_table(
+    board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, data = board.split(" ")
+
+    def said() -> str:
+        return capsys.readouterr().out
+
+    assert run("board", "token", "crowd", "--seeder", "--data", data) == 0
+    monkeypatch.setenv("KERNELWRIGHT_BOARD_TOKEN", said().strip())
+    assert run("board", "seed", url, "--count", "2") == 0
+    assert said().splitlines()[-1] == "2 entries"
+    assert run("board", "token", "anna", "--data", data) == 0
+    monkeypatch.setenv("KERNELWRIGHT_BOARD_TOKEN", said().strip())
+
+    wrong = tmp_path / "wrong.cu"
+    wrong.write_text(
+        BASELINE.read_text(encoding="utf-8").replace("A[i] + B[i]", "A[i] - B[i]"), encoding="utf-8"
+    )
+    assert run("board", "submit", url, wrong, "--wait") == 1
+    assert "failed: wrong: " in said()
+    assert run("board", "submit", url, BASELINE, "--wait") == 0
+    assert "passed" in said()
+    assert run("board", "submit", url, BASELINE, "--mode", "ranked", "--wait") == 0
+    submission, state = said().splitlines()
+    assert re.fullmatch(r"passed, score [\d.]+ ms", state)
+    assert run("board", "submit", url, BASELINE, "--mode", "ranked") == 0
+    assert said().splitlines() == [submission, state]
+    assert run("board", "status", url, submission) == 0
+    assert said().strip() == state
+
+    assert run("board", "rank", url, "--json") == 0
+    rows = json.loads(said())
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert {"anna", "crowd/baseline"} < {row["user"] for row in rows}
+    assert [row["mine"] for row in rows].count(True) == 1
+    assert run("board", "rank", url) == 0
+    assert "anna (you)" in said()
+
+    assert run("board", "fetch", url, "-o", tmp_path / "problem") == 0
+    assert load_problem(tmp_path / "problem").id == load_problem("vector_add").id
+    assert run("board", "fetch", url, "-o", tmp_path / "problem") == 2
+    assert list(tmp_path.glob(".problem*")) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (("serve", "no_such_problem", "--device", "cpu"), 2, "no_such_problem"),
+        (("serve", "gemm", "--device", "cpu", "--deadline", "soon"), 2, "--deadline soon"),
+        (("token", "two words"), 2, "two words"),
+        (("rank", "gemm"), 2, "http://HOST:PORT/PROBLEM"),
+        (("rank", "http://127.0.0.1:1/gemm"), 1, "cannot be asked"),
+        (("submit", "http://127.0.0.1:1/gemm", "missing.cu"), 2, "no such file"),
+        (("submit", "http://127.0.0.1:1/gemm", str(BASELINE)), 2, "a token is needed"),
+        (("submit", "http://127.0.0.1:1/gemm", str(BASELINE), "--mode", "fast"), 2, "--mode fast"),
+        (("submit", "http://127.0.0.1:1/gemm", str(BASELINE), "--configuration", "X"), 2, "--configuration X"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(
+    words: tuple[str, ...], code: int, reason: str, empty_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("board", *words) == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert reason in line
+    assert list(empty_home.iterdir()) == []
+
+
+@pytest.fixture
+def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KERNELWRIGHT_BOARD_TOKEN", raising=False)
+    return tmp_path

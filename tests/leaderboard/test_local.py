@@ -1,0 +1,193 @@
+"""The client of a board of one's own, against the server's own application and against strangers."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import pytest_asyncio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kernelwright.board_server.records import Rules
+from kernelwright.core.errors import UserError
+from kernelwright.leaderboard.base import (
+    BoardError,
+    Mode,
+    Ranking,
+    RateLimited,
+    Refused,
+    Sent,
+    State,
+    Unauthorized,
+)
+from kernelwright.leaderboard.local import MAX_ANSWER_BYTES, LocalBoard, find_token
+from tests.board_server.support import Site, candidate, site
+
+from .board_conformance import BoardConformance, Subject
+
+URL = "http://board/vector_add"
+TOKEN = "kwb_0123456789ab_sEcReT-sEcReT-sEcReT"
+
+
+def client_of(here: Site) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=here.client._transport)
+
+
+def answering(status: int, content: bytes | Any, **headers: str) -> LocalBoard:
+    """A board whose every answer is this one."""
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    transport = httpx.MockTransport(lambda _: httpx.Response(status, content=body, headers=headers))
+    return LocalBoard(URL, TOKEN, client=httpx.AsyncClient(transport=transport))
+
+
+class TestLocalBoard(BoardConformance):
+    @pytest_asyncio.fixture
+    async def subject(self, tmp_path: Path) -> AsyncIterator[Subject]:
+        async with site(tmp_path / "board.db") as here:
+            crowd = LocalBoard(URL, here.token("crowd", seeder=True), client=client_of(here))
+            for n in range(3):
+                sent = await crowd.send(candidate(f"ms: {n + 2}"), Mode.RANKED, f"t{n}", f"e{n}")
+                await here.ended(sent.submission)
+            board = LocalBoard(URL, here.token("anna"), client=client_of(here))
+            yield Subject(board, candidate(X=2))
+
+
+async def test_what_the_board_says_is_what_the_server_has(tmp_path: Path) -> None:
+    async with site(tmp_path / "board.db", rules=Rules(5, 7, 4e9)) as here:
+        board = LocalBoard(f"{URL}@cpu", here.token("anna"), client=client_of(here))
+        info = await board.info()
+        assert (info.device, info.devices, info.ranking, info.deadline) == (
+            "cpu",
+            ("cpu",),
+            Ranking.SEED,
+            4e9,
+        )
+        assert (info.limits.test_per_hour, info.limits.ranked_per_hour) == (5, 7)
+        assert list(info.cases) == [{"N": 65536}, {"N": 100003}, {"N": 1048576}]
+        assert (await board.facts()).num_sms == 2
+        assert "extern" in (await board.files())["baseline.cu"]
+        result = await board.ended(await board.submit(candidate("wrong"), Mode.RANKED, "t"))
+        assert (result.state, result.reason) == (State.FAILED, "wrong: because")
+
+
+async def test_refusals_have_their_types(tmp_path: Path) -> None:
+    async with site(tmp_path / "board.db", rules=Rules(ranked_per_hour=1)) as here:
+        token = here.token("anna")
+        nobody, anna = LocalBoard(URL, client=client_of(here)), LocalBoard(URL, token, client=client_of(here))
+        with pytest.raises(Unauthorized, match="KERNELWRIGHT_BOARD_TOKEN"):
+            await nobody.submit(candidate(), Mode.TEST, "t")
+        sent = await anna.submit(candidate(), Mode.RANKED, "t")
+        with pytest.raises(RateLimited) as limited:
+            await anna.submit(candidate(), Mode.RANKED, "t2")
+        assert limited.value.retry_s is not None
+        assert 3500 < limited.value.retry_s <= 3600
+        with pytest.raises(Refused, match="another source"):
+            await anna.submit(candidate("ms: 9"), Mode.RANKED, "t")
+        for url in ("http://board/gemm", f"{URL}@tpu"):
+            with pytest.raises(Refused, match="there is no"):
+                await LocalBoard(url, token, client=client_of(here)).find("t", Mode.RANKED)
+        await here.ended(sent.submission)
+        assert [(place.user, place.mine) for place in await nobody.ranks()] == [("anna", False)]
+        assert await anna.find("t", Mode.RANKED) == sent
+
+
+async def test_an_unreachable_board_is_one_line() -> None:
+    board = LocalBoard("http://127.0.0.1:1/vector_add", TOKEN)
+    with pytest.raises(BoardError, match="cannot be asked") as failed:
+        await board.info()
+    await board.close()
+    assert "\n" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "error"),
+    [
+        (200, b"<html>", BoardError), (200, b"", BoardError), (200, [], BoardError), (200, {"id": "a"}, BoardError),
+        (200, {"id": "a\nb", "mode": "test", "state": "passed"}, BoardError),
+        (200, {"id": "a", "mode": "test", "state": "won"}, BoardError),
+        (200, {"id": "a", "mode": "test", "state": "passed", "score_s": -1}, BoardError),
+        (200, b" " * (MAX_ANSWER_BYTES + 1), BoardError), (200, b"[" * 100_000, BoardError),
+        (302, b"", BoardError), (500, {"error": "x"}, BoardError), (403, {"error": "no"}, Refused),
+        (401, b"\xff", Unauthorized), (429, {"error": "slow"}, RateLimited),
+    ],
+)  # fmt: skip
+async def test_an_odd_answer_is_a_board_error(status: int, content: Any, error: type[BoardError]) -> None:
+    with pytest.raises(error) as failed:
+        await answering(status, content).result(Sent("s1", Mode.TEST, "t"))
+    assert "\n" not in str(failed.value)
+    assert len(str(failed.value)) < 400
+
+
+@pytest.mark.parametrize(("retry", "seconds"), [("17", 17.0), ("", None), ("-1", None), ("9" * 20, None)])
+async def test_when_to_ask_again(retry: str, seconds: float | None) -> None:
+    with pytest.raises(RateLimited) as limited:
+        await answering(429, {"error": "slow"}, **{"Retry-After": retry}).info()
+    assert limited.value.retry_s == seconds
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(TOKEN),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8) | st.sampled_from(
+        ["id", "mode", "state", "reason", "score_s", "cases", "error", "rank", "user", "name", "device", "ranking"]
+    ), inner, max_size=6),
+    max_leaves=12,
+)  # fmt: skip
+HALF_RIGHT = st.fixed_dictionaries(
+    {"id": st.just("s1"), "mode": st.just("test"), "state": st.just("failed"), "reason": JSON}
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(answer=JSON | HALF_RIGHT, status=st.sampled_from([200, 201, 302, 400, 401, 404, 429, 500]))
+async def test_no_answer_breaks_the_client_or_brings_the_token_out(answer: Any, status: int) -> None:
+    board = answering(status, json.dumps(answer).encode())
+    sent = Sent("s1", Mode.TEST, "t")
+    for ask in (
+        board.info, board.ranks, lambda: board.result(sent), lambda: board.find("t", Mode.TEST), board.files, board.facts,
+        lambda: board.submit(candidate(), Mode.TEST, "t"),
+    ):  # fmt: skip
+        try:
+            shown = repr(await ask())
+        except BoardError as error:
+            shown = str(error)
+            assert "\n" not in shown
+        if ask != board.files:  # files are a problem's, and no place for a token
+            assert TOKEN not in shown
+
+
+def test_the_token_is_in_no_text_of_the_board() -> None:
+    board = LocalBoard(URL, TOKEN)
+    assert TOKEN not in f"{board!r} {board} {vars(board)}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "gemm", "ftp://h/gemm", "http://h", "http://h/", "http:///gemm", "http://h/Gemm", "http://h:x/gemm",
+     "http://h/gemm?x", "http://h/a b", "http://h/gemm\n", "http://me:secret@h/gemm", "http://[::1/gemm"],
+)  # fmt: skip
+def test_a_url_that_names_no_board(url: str) -> None:
+    with pytest.raises(UserError) as failed:
+        LocalBoard(url)
+    assert "secret" not in str(failed.value)
+
+
+def test_a_url_may_name_a_device_and_lie_behind_a_path() -> None:
+    board = LocalBoard("https://h.example:8/boards/gemm@cuda:0")
+    assert (board._base, board.problem, board._device) == ("https://h.example:8/boards", "gemm", "cuda:0")
+
+
+def test_where_the_token_comes_from(tmp_path: Path) -> None:
+    assert find_token({}, tmp_path) is None
+    file = tmp_path / ".config" / "kernelwright" / "board-token"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"{TOKEN}\n", encoding="utf-8")
+    assert find_token({}, tmp_path) == TOKEN
+    assert find_token({"KERNELWRIGHT_BOARD_TOKEN": "another-token"}, tmp_path) == "another-token"
+    for content in (b"a token of several words", b"\xff\xfe"):
+        file.write_bytes(content)
+        with pytest.raises(UserError, match="board-token") as failed:
+            find_token({}, tmp_path)
+        assert "several" not in str(failed.value)
