@@ -9,7 +9,7 @@ import pytest
 
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.devices.base import BuildResult
-from kernelwright.harness.device_lock import device_lock, lock_path
+from kernelwright.harness.device_lock import device_lock, lock_path, told_once
 from kernelwright.harness.scratch import MAX_ARTIFACT_BYTES, Artifacts, Scratch, shared_cache
 
 
@@ -130,6 +130,24 @@ async def test_a_device_is_held_by_one(tmp_path: Path) -> None:
     await asyncio.gather(first(), second())
     assert order == ["first", "second"]
     assert lock_path("GPU-1/2", tmp_path).name == "kernelwright-device-GPU-1-2.lock"
+
+
+async def test_who_waits_for_a_device_has_the_next_turn(tmp_path: Path) -> None:
+    """One that asks again at once, as a campaign does, does not keep the other one out."""
+    order: list[str] = []
+    told: list[str] = []
+    tell = told_once(told.append)
+
+    async def use(name: str, others: str) -> None:
+        while order.count(others) < 4:
+            async with device_lock("a", folder=tmp_path, waiting=tell):
+                order.append(name)
+                await asyncio.sleep(0.001)
+
+    async with asyncio.timeout(20):
+        await asyncio.gather(use("campaign", "board"), use("board", "campaign"))
+    assert "campaign campaign campaign" not in " ".join(order[:8])
+    assert len(told) == 1
 
 
 async def test_two_devices_do_not_wait_for_each_other(tmp_path: Path) -> None:

@@ -57,6 +57,8 @@ class DeviceLane:
     timeouts: Timeouts
     turns: Turns
     notify: Callable[[str], None]
+    waiting: Callable[[str], None]
+    """Hears that another process has the device."""
     neighbours: Neighbours | None = None
 
     # -- one candidate --------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ class DeviceLane:
     @contextlib.asynccontextmanager
     async def exclusive(self) -> AsyncIterator[None]:
         """Nobody else, in this process or on this machine, uses the device."""
-        async with self.turns.alone(), device_lock(self.facts.uuid, waiting=self.notify):
+        async with self.turns.alone(), device_lock(self.facts.uuid, waiting=self.waiting):
             if self.neighbours is not None:
                 await self.neighbours.wait()
             yield
@@ -193,7 +195,7 @@ class DeviceLane:
     @contextlib.asynccontextmanager
     async def untimed(self) -> AsyncIterator[None]:
         """Others may use the device too, but nobody times anything."""
-        async with self.turns.shared(), device_lock(self.facts.uuid, shared=True, waiting=self.notify):
+        async with self.turns.shared(), device_lock(self.facts.uuid, shared=True, waiting=self.waiting):
             yield
 
     def _limit(self, cases: int) -> float:

@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -21,6 +22,18 @@ def silent(message: str) -> None:
     """Hears a message and does nothing."""
 
 
+def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Passes a message on the first time only: two processes that share a device wait for each other all the time."""
+    known: set[str] = set()
+
+    def hear(message: str) -> None:
+        if message not in known:
+            known.add(message)
+            tell(message)
+
+    return hear
+
+
 @contextlib.asynccontextmanager
 async def device_lock(
     uuid: str,
@@ -32,26 +45,53 @@ async def device_lock(
 ) -> AsyncIterator[None]:
     """Hold the device; two processes timing on one GPU at once would double every figure.
 
-    Those who time nothing may hold it ``shared`` with each other.
+    Those who time nothing may hold it ``shared`` with each other. Who waits has the next turn: one that lets go and
+    asks again at once stands behind it, so that a campaign and a leaderboard on one device both get on.
 
     ``waiting`` hears once that another process has it. Raises HarnessError when that lasts longer than
     ``wait_s`` seconds, or when the lock's file cannot be opened.
     """
     path = lock_path(uuid, folder)
-    handle = _open(path)
-    start = monotonic()
-    told = False
+    patience = _Patience(f"{uuid}", path, wait_s, waiting)
+    turn = _open(path.with_suffix(".turn"))
     try:
-        while not _taken(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX):
-            if not told:
-                told = True
-                waiting(f"another process measures on the device {uuid}: waiting for {path}")
-            if monotonic() - start > wait_s:
-                raise HarnessError(f"the device {uuid} was kept by another process for {wait_s:g} s ({path})")
-            await asyncio.sleep(_POLL_S)
+        await patience.take(turn, fcntl.LOCK_EX)
+        handle = _open(path)
+        try:
+            await patience.take(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        except BaseException:
+            os.close(handle)
+            raise
+    finally:
+        os.close(turn)
+    try:
         yield
     finally:
         os.close(handle)
+
+
+@dataclass
+class _Patience:
+    """Waits for locks of one device, ``wait_s`` seconds in all."""
+
+    uuid: str
+    path: Path
+    wait_s: float
+    waiting: Callable[[str], None]
+    told: bool = False
+    start: float = field(default_factory=monotonic)
+
+    async def take(self, handle: int, kind: int) -> None:
+        """Until it is ours."""
+        while not _taken(handle, kind):
+            if not self.told:
+                self.told = True
+                self.waiting(f"another process measures on the device {self.uuid}: waiting for {self.path}")
+            if monotonic() - self.start > self.wait_s:
+                raise HarnessError(
+                    f"the device {self.uuid} was kept by another process for {self.wait_s:g} s ({self.path})"
+                )
+            await asyncio.sleep(_POLL_S)
 
 
 def lock_path(uuid: str, folder: Path | None = None) -> Path:

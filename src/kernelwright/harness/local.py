@@ -31,7 +31,7 @@ from kernelwright.harness.belief import believed_floor_ms, cannot_run, for_probl
 from kernelwright.harness.child import Child
 from kernelwright.harness.compile_pool import CompilePool
 from kernelwright.harness.device_lane import DeviceLane, Timeouts
-from kernelwright.harness.device_lock import silent
+from kernelwright.harness.device_lock import silent, told_once
 from kernelwright.harness.neighbours import Neighbours
 from kernelwright.harness.processes import import_roots, problem_files, readable_folders
 from kernelwright.harness.profiler import Profiler
@@ -154,6 +154,7 @@ class LocalHarness:
             timeouts=self.timeouts,
             turns=self._on_device,
             notify=self.notify,
+            waiting=told_once(self.notify),
             neighbours=self._neighbours(),
         )
 
