@@ -71,8 +71,10 @@ def _reference(strongest: Any) -> str:
 
 def _ceilings(records: Records) -> Ceilings:
     note = records.note("ceilings")
-    rates = (float(note.get(name) or 0) for name in ("bytes_per_s", "flops_per_s", "tensor_flops_per_s"))
-    return Ceilings(*rates, on_tensor_units=bool(note.get("on_tensor_units")))
+    copied, fp32, tensor = (
+        float(note.get(name) or 0) for name in ("bytes_per_s", "flops_per_s", "tensor_flops_per_s")
+    )
+    return Ceilings(copied, fp32, tensor, on_tensor_units=bool(note.get("on_tensor_units")))
 
 
 def _why_no_roofline(records: Records, ceilings: Ceilings) -> str:
