@@ -103,7 +103,9 @@ def _not_compiled(ran: Ran, mode: Mode) -> Result | None:
     """The submission by itself fails, so the evaluator could only fail too."""
     if ran.code == 0:
         return None
-    if ran.code is None and not ran.too_much:
+    if ran.too_much:
+        return Result("", mode, State.FAILED, f"{SUBMISSION} said more than {MAX_SAID >> 20} MiB")
+    if ran.code is None:
         return Result("", mode, State.TIMED_OUT, f"{SUBMISSION} did not load within {COMPILE_TIMEOUT_S:g} s")
     return Result("", mode, State.FAILED, f"{SUBMISSION} does not load: {ran.printed or f'code {ran.code}'}")
 

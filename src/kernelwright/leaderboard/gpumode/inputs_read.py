@@ -341,7 +341,7 @@ def _names(items: list[ast.expr]) -> tuple[str, ...]:
     """The variables' own names, else ``item`` and the place; each once."""
     names: list[str] = []
     for index, item in enumerate(items):
-        while isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute):
+        while isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute) and item.func.attr in _SAME:
             item = item.func.value  # noqa: PLW2901 - a.contiguous() is still a
         name = item.id if isinstance(item, ast.Name) and item.id != "torch" else f"item{index}"
         names.append(name if name not in names else f"item{index}")

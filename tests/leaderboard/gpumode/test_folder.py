@@ -1,0 +1,266 @@
+"""Problem folders made of a board's files, by the library and by the command."""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernelwright.cli.main import main
+from kernelwright.core.errors import UserError
+from kernelwright.leaderboard.abi import Abi, Axis
+from kernelwright.leaderboard.base import Ranking
+from kernelwright.leaderboard.board_file import check_sources, read_board_file
+from kernelwright.leaderboard.gpumode.files import read_task_folder
+from kernelwright.leaderboard.gpumode.folder import write_problem_folder
+from kernelwright.leaderboard.gpumode.user_tables import UserTables, read_user_tables
+from kernelwright.problems.loader import load_problem
+from tests.leaderboard.gpumode.support import DATA, NUMPY_TABLES, OWN, numpy_board, repository
+
+BASELINE = """/* kernelwright
+[[launch]]
+kernel = "add"
+grid = ["cdiv(size * size, 256)"]
+block = [256]
+args = ["A", "B", "C", "size"]
+*/
+extern "C" __global__ void add(const __half* A, const __half* B, __half* C, int size) {}
+"""
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as done:
+        main(["board", "import", *words])
+    assert isinstance(done.value.code, int)
+    return done.value.code
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return repository(tmp_path / "reference-kernels")
+
+
+def test_a_board_s_problem_is_a_problem_of_ours(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baseline, target = tmp_path / "add.cu", tmp_path / "mine"
+    baseline.write_text(BASELINE, encoding="utf-8")
+    code = run(str(tree / "vectoradd_py"), "-o", str(target), "--baseline", str(baseline), "--json")
+    said = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert said["missing"] == []
+    assert (said["leaderboard"], said["ranking"]) == ("vectoradd_v2", "last")
+    problem = load_problem(target)
+    assert [case.id for case in problem.cases(slow=False)] == said["cases"]
+    assert [dict(c.sizes)["size"] for c in problem.cases(slow=False)] == [1024, 2048, 4096, 8192, 16384]
+    assert {dict(c.sizes)["size"] for c in problem.cases(slow=True)} == {256, 512}
+    sizes_tried = {trial.sizes["size"] for trial in problem.trials(slow=True) if trial.id.startswith("size ")}
+    assert sizes_tried == {127, 128, 129}
+    assert problem.objective == "last"
+    assert problem.spec.rules.banned_words == ("stream",)
+    case = problem.cases(slow=True)[0]
+    inputs = problem.make_inputs(case, 0, seed=1)
+    outputs = problem.reference(case, inputs, np)
+    assert np.array_equal(outputs["C"], inputs["A"].astype(float) + inputs["B"])
+    assert problem.work(case) == (3 * 2 * case.sizes["size"] ** 2, 0)
+
+
+def test_the_board_file_and_the_boards_own_files(tree: Path, tmp_path: Path) -> None:
+    (tree / "matmul_py" / "reference.py").write_bytes(b"# odd\r\n" + (OWN / "matmul.py").read_bytes())
+    target = tmp_path / "mine"
+    write_problem_folder(read_task_folder(tree / "matmul_py"), target)
+    board = read_board_file(target)
+    assert board.abi == Abi(
+        ("a", "b", "c"), "c", sizes={"m": Axis("a", 0), "n": Axis("b", 1), "k": Axis("a", 1)}
+    )
+    assert (board.gpus, board.ranking) == (("B200", "H100", "A100", "L4"), Ranking.LAST)
+    assert (board.limits.max_bytes, board.limits.test_timeout_s, board.limits.ranked_timeout_s) == (
+        10**6,
+        180,
+        420,
+    )
+    assert board.cases[-1].arguments == {"m": 4096, "n": 5120, "k": 4096, "seed": 123456}
+    assert board.cases[-1].case == "m=4096,n=5120,k=4096"
+    assert [dict(t)["seed"] for t in board.tests] == [53124, 3321, 1200, 32523, 4327]
+    for name in ("eval.py", "utils.py"):
+        assert (target / "board" / name).read_bytes() == (tree / name).read_bytes()
+    for name in ("reference.py", "task.py", "task.yml"):
+        assert (target / "board" / name).read_bytes() == (tree / "matmul_py" / name).read_bytes()
+    check_sources(target, board)
+
+
+def test_what_was_assumed_is_said(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(tree / "histogram_py"), "-o", str(tmp_path / "mine")) == 0
+    said = capsys.readouterr().out
+    assert "contention (10, 40, 90) sizes no array" in said
+    assert "overwrites some of data" in said
+    assert "baseline.cu is still missing" in said
+    ids = [case.case for case in read_board_file(tmp_path / "mine").cases]
+    assert ids[1:4] == [f"size=2621440,contention={value}" for value in (10, 40, 90)]
+    with pytest.raises(UserError, match=r"baseline\.cu: the file is missing"):
+        load_problem(tmp_path / "mine")
+
+
+def test_a_reference_that_is_not_plain_is_left_to_the_user(tree: Path, tmp_path: Path) -> None:
+    file = tree / "grayscale_py" / "reference.py"
+    file.write_text(
+        file.read_text(encoding="utf-8").replace("torch.sum(image * weights, dim=-1)", "f(image)"),
+        encoding="utf-8",
+    )
+    task = read_task_folder(tree / "grayscale_py")
+    written = write_problem_folder(task, tmp_path / "mine")
+    assert written.missing == ("reference.py", "baseline.cu")
+    assert any("line 9: f(image)" in note for note in written.notes)
+    own = tmp_path / "own.py"
+    own.write_text('def reference(xp, sizes, rgb):\n    return {"luma": rgb[..., 0]}\n', encoding="utf-8")
+    assert write_problem_folder(task, tmp_path / "other", reference=own).missing == ("baseline.cu",)
+    assert (tmp_path / "other" / "reference.py").read_bytes() == own.read_bytes()
+
+
+def test_what_cannot_be_read_is_asked_for(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tree / "vectoradd_py" / "reference.py"
+    file.write_text(file.read_text(encoding="utf-8").replace("torch.randn(", "made("), encoding="utf-8")
+    target = tmp_path / "mine"
+    assert run(str(tree / "vectoradd_py"), "-o", str(target)) == 2
+    error = capsys.readouterr().err
+    assert "shape or dtype of A, B is none that a problem has, or not plain" in error
+    assert "--arguments FILE" in error
+    tables = tmp_path / "arguments.toml"
+    tables.write_text(
+        "tolerance = { rtol = 0.01 }\n"
+        + "".join(
+            f'[[arguments]]\nname = "{n}"\ndtype = "float16"\nshape = ["size", "size"]\nrole = "{r}"\n'
+            for n, r in (("A", "in"), ("B", "in"), ("C", "out"))
+        ),
+        encoding="utf-8",
+    )
+    assert run(str(tree / "vectoradd_py"), "-o", str(target), "--arguments", str(tables)) == 0
+    (target / "baseline.cu").write_text(BASELINE, encoding="utf-8")
+    assert load_problem(target).spec.tolerance.rtol == 0.01
+    assert read_board_file(target).abi == Abi(("A", "B", "C"), "C", sizes={"size": Axis("A", 0)})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("argument = 1", "argument: Extra inputs"),
+        ("[[arguments]]\nname = '1'", "arguments.0.name"),
+        ("[abi]\nstyle = 'list'", "abi.style"),
+        ("x = [", "not valid TOML"),
+    ],
+)
+def test_a_users_file_is_checked(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "arguments.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_user_tables(file)
+    assert said in str(caught.value)
+
+
+def test_nothing_half_written_is_left(tree: Path, tmp_path: Path) -> None:
+    task = read_task_folder(tree / "vectoradd_py")
+    place = tmp_path / "place"
+    place.mkdir()
+    bad = UserTables.model_validate({"inputs": {"Z": "normal"}})
+    with pytest.raises(UserError, match=r"mine/problem\.toml: inputs\.Z: there is no input argument 'Z'"):
+        write_problem_folder(task, place / "mine", user=bad)
+    broken = tmp_path / "broken.cu"
+    broken.write_text("no plan", encoding="utf-8")
+    with pytest.raises(UserError, match=r"broken\.cu"):
+        write_problem_folder(task, place / "mine", baseline=broken)
+    assert list(place.iterdir()) == []
+    (place / "mine").mkdir()
+    with pytest.raises(UserError, match="is there already"):
+        write_problem_folder(task, place / "mine")
+    assert list(place.iterdir()) == [place / "mine"]
+
+
+def test_several_outputs_leave_the_entry_open(tmp_path: Path) -> None:
+    folder = tmp_path / "set" / "p"
+    folder.mkdir(parents=True)
+    for name in ("eval.py", "utils.py"):
+        shutil.copy(OWN / name, folder.parent)
+    text = (DATA / "helion-fp8_quant_py-task.yml").read_text(encoding="utf-8")
+    (folder / "task.yml").write_text(text, encoding="utf-8")
+    (folder / "task.py").touch()
+    (folder / "reference.py").write_text(
+        "def ref_kernel(data):\n    x, q, s = data\n    q[...] = x\n    s[...] = x\n    return q, s\n"
+        "def generate_input(num_tokens, hidden_dim, group_size, seed):\n"
+        "    x = torch.randn(num_tokens, hidden_dim)\n"
+        "    return x, torch.empty(num_tokens, hidden_dim), torch.empty(num_tokens, hidden_dim // group_size)\n",
+        encoding="utf-8",
+    )
+    written = write_problem_folder(read_task_folder(folder), tmp_path / "mine")
+    assert any("returns 2 outputs" in note for note in written.notes)
+    assert read_board_file(tmp_path / "mine").abi is None
+    assert (
+        'shape = ["num_tokens", "hidden_dim // group_size"]' in (tmp_path / "mine/problem.toml").read_text()
+    )
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """A board that answers every question with one list."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (OWN / "eval.py", OWN / "utils.py")}
+    texts |= {
+        "reference.py": (OWN / "vectoradd.py").read_text(encoding="utf-8"),
+        "submission.py": "@SUBMISSION@",
+    }
+    row: dict[str, Any] = {"name": "vectoradd_v2", "gpu_types": ["H100"], "secret_seed": 314159265}
+    row["task"] = {"files": texts, "benchmarks": [{"size": 8, "seed": 1}], "tests": []}
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps([row]).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+        thread.join()
+
+
+def test_a_board_is_asked_for_its_problem(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "mine"
+    assert run("kernelbot:vectoradd_v2", "-o", str(target), "--server", server) == 0
+    assert "vectoradd_v2 on H100, 1 cases, ranked by last" in capsys.readouterr().out
+    kept = "".join(path.read_text(encoding="utf-8") for path in target.rglob("*") if path.is_file())
+    assert "314159265" not in kept
+    assert run("kernelbot:matmul", "-o", str(tmp_path / "other"), "--server", server) == 2
+    assert "there is no leaderboard 'matmul' (there are: vectoradd_v2)" in capsys.readouterr().err
+
+
+def test_running_generate_input_says_what_reading_cannot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numpy_board(tmp_path)
+    source = str(tmp_path / "set" / "adds")
+    assert run(source, "-o", str(tmp_path / "mine"), "--run-inputs") == 0
+    spec = (tmp_path / "mine" / "problem.toml").read_text(encoding="utf-8")
+    assert spec.count('shape = ["size"]') == 3
+    assert read_board_file(tmp_path / "mine").abi == Abi(
+        ("a", "b", "item2"), "item2", sizes={"size": Axis("a", 0)}
+    )
+    reference = tmp_path / "set" / "adds" / "reference.py"
+    reference.write_text("import torch\n" + reference.read_text(encoding="utf-8"), encoding="utf-8")
+    capsys.readouterr()
+    if run(source, "-o", str(tmp_path / "other"), "--run-inputs") == 2:  # no torch here
+        assert "pip install torch" in capsys.readouterr().err
+    assert NUMPY_TABLES.arguments
