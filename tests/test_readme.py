@@ -26,6 +26,7 @@ BIN = Path(sys.executable).parent
 RUN = {"problem", "problems", "certificate", "doctor", "show", "report", "check", "--version", "--help"}
 # Not run as they stand, since they take their time budget, but parsed; the named tests run them shorter.
 SHORTER_IN = {
+    "board": "tests/board_server/test_commands.py::test_a_board_from_the_first_token_to_the_table",
     "export-batch": "tests/harness/detached/test_whole_loop.py::test_a_campaign_with_its_device_elsewhere_survives_kills",
     "evaluate-batch": "tests/harness/detached/test_whole_loop.py::test_a_campaign_with_its_device_elsewhere_survives_kills",
     "import-batch": "tests/harness/detached/test_whole_loop.py::test_a_campaign_with_its_device_elsewhere_survives_kills",
