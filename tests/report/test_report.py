@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kernelwright.certificate import certify
 from kernelwright.memory.store import Memory
 from kernelwright.report import Records, Report, as_html, as_json, as_markdown, build_report, overview
+from kernelwright.report.cases import cases
 from kernelwright.report.lineage import lineage
 
 from .campaigns import EVIL, NAME, write
@@ -69,13 +72,39 @@ def test_a_whole_campaign(build: Build) -> None:
     assert [row.case for row in report.cases.rows] == [
         "M=128,N=128,K=128", "M=256,N=256,K=256", "M=511,N=509,K=515", "M=512,N=512,K=512",
     ]  # fmt: skip
-    assert all(row.floor_ms and row.intensity for row in report.cases.rows)
+    for row in report.cases.rows:
+        assert row.floor_ms
+        assert row.intensity
+        assert row.distance == pytest.approx(row.incumbent_ms / row.floor_ms)
+        assert row.attained == pytest.approx(row.floor_ms / row.incumbent_ms)
+        assert row.bound == ("compute" if row.intensity > 5.1e13 / 4.2e12 else "memory")
+    assert report.cases.roofline.unit == "fp32"
     assert "cuBLAS fp32" in report.cases.reference
     assert {share.name for share in report.tuning.importance} == {"BM", "TN", "VEC"}
     assert len(report.tuning.interactions) == 3
     assert report.profiles[0].bottleneck.startswith("memory")
     (model,) = report.spending.models
     assert (model.requests, model.input_tokens, model.cost_usd) == (3, 3600, pytest.approx(0.093))
+
+
+@pytest.mark.parametrize(
+    ("more", "unit", "rate"),
+    [
+        ({}, "fp32", 5e13),  # as older versions noted it
+        ({"tensor_flops_per_s": 9e14, "on_tensor_units": False}, "fp32", 5e13),
+        ({"tensor_flops_per_s": 9e14, "on_tensor_units": True}, "tensor units", 9e14),
+    ],
+)
+def test_the_roof_is_of_the_units_that_the_problem_may_use(
+    more: dict[str, Any], unit: str, rate: float
+) -> None:
+    note = {"bytes_per_s": 4e12, "flops_per_s": 5e13, **more}
+    memory: Any = None
+    records: Any = SimpleNamespace(
+        note=lambda name: note if name == "ceilings" else {}, incumbent=None, baseline=None, device={}
+    )
+    roof = cases(memory, records).roofline
+    assert (roof.unit, roof.flops_per_s, roof.reason) == (unit, rate, "")
 
 
 def test_device_seconds_are_the_sums_of_what_was_recorded(build: Build) -> None:

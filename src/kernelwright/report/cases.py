@@ -10,6 +10,7 @@ from kernelwright.harness.wire import Ceilings
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem
 from kernelwright.problems.spec import ProblemSpec
+from kernelwright.profiling import roofline
 from kernelwright.report.models import CaseRow, Cases, Roofline
 from kernelwright.report.records import Records
 
@@ -21,21 +22,21 @@ def cases(memory: Memory, records: Records) -> Cases:
     """Of the incumbent; empty while nobody leads."""
     ceilings = _ceilings(records)
     strongest = records.note("strongest")
-    roofline = Roofline(
+    ceiling = Roofline(
         ceilings.bytes_per_s,
         ceilings.operations_per_s,
         _why_no_roofline(records, ceilings),
         "tensor units" if ceilings.on_tensor_units else "fp32",
     )
     if records.incumbent is None or records.baseline is None:
-        return Cases((), roofline, _reference(strongest))
+        return Cases((), ceiling, _reference(strongest))
     work, base = _work(memory, records), records.baseline.outcome.times_ms()
     rows = [
         _row(case, (base[case], time), work.get(case, (0, 0)), ceilings, strongest)
         for case, time in records.incumbent.outcome.times_ms().items()
         if base.get(case)
     ]
-    return Cases(tuple(rows), roofline, _reference(strongest))
+    return Cases(tuple(rows), ceiling, _reference(strongest))
 
 
 def floors_ms(memory: Memory, records: Records) -> dict[str, float]:
@@ -50,12 +51,22 @@ def _row(
 ) -> CaseRow:
     (base, time), (moved, flops) = times, work
     known = strongest.get("cases", {})
+    roof = roofline(
+        moved,
+        flops,
+        bytes_per_s=ceilings.bytes_per_s,
+        operations_per_s=ceilings.operations_per_s,
+        time_ms=time,
+    )
     return CaseRow(
         case=case,
         baseline_ms=base,
         incumbent_ms=time,
         ratio=time / base,
-        floor_ms=ceilings.floor_ms(moved, flops) or None,
+        floor_ms=roof.floor_ms if roof else None,
+        bound=roof.bound if roof else "unknown",
+        attained=roof.share if roof else None,
+        distance=roof.distance if roof else None,
         reference_ms=known.get(case) if isinstance(known, dict) else None,
         intensity=flops / moved if moved and flops else None,
         flops=flops,

@@ -114,13 +114,20 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class CaseRow:
-    """One case. ``intensity`` is floating point operations per byte, rates per second."""
+    """One case. ``intensity`` is floating point operations per byte, rates per second.
+
+    ``bound`` says what the floor is made of (``memory``, ``compute`` or ``unknown``), ``attained`` which share of the
+    floor's speed the leader has, ``distance`` how many times its floor it takes; ``None`` is unknown.
+    """
 
     case: str
     baseline_ms: float
     incumbent_ms: float
     ratio: float
     floor_ms: float | None
+    bound: str
+    attained: float | None
+    distance: float | None
     reference_ms: float | None
     intensity: float | None
     flops: int
