@@ -1,7 +1,9 @@
 """``board export``: a candidate as the file that a board takes, and what a dry run says of it."""
 
+import asyncio
 import json
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -11,13 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.cli.check import choose, read_template
-from kernelwright.cli.options import JsonOption
+from kernelwright.cli.options import JsonOption, pick_device
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.core.resolve import resolve
+from kernelwright.harness.official import replay
 from kernelwright.harness.rules.source import check_source
 from kernelwright.leaderboard.abi import Abi
+from kernelwright.leaderboard.base import Mode, State
 from kernelwright.leaderboard.board_file import BOARD_FILE, BoardFile, read_board_file
 from kernelwright.leaderboard.export import write_submission
 from kernelwright.leaderboard.export.entry import usual_abi
@@ -48,6 +52,12 @@ def export(
             help="A tunable's value; others take their first.",
         ),
     ] = None,
+    replay_on: Annotated[
+        str,
+        typer.Option(
+            "--replay", metavar="DEVICE", help="Also run the board's own evaluator here, such as cuda:0."
+        ),
+    ] = "",
     as_json: JsonOption = False,
 ) -> int:
     """Write a candidate as submission.py and examine it as a board would. Exit code 1, and no file, when refused."""
@@ -66,7 +76,9 @@ def export(
         candidate, loaded.spec.arguments, _abi(loaded, board), (facts.arch,), leaderboard=name, gpu=gpu
     )
     limit = (board.limits.max_bytes if board else None) or MAX_BYTES
-    findings = Gate(limit, rules=_rules(loaded, candidate)).examine(text.encode(), output.name)
+    timing = _official(loaded, pick_device(replay_on)) if replay_on else None
+    gate = Gate(limit, rules=_rules(loaded, candidate), replay=timing)
+    findings = gate.examine(text.encode(), output.name)
     fault = refused(findings)
     if fault is None:
         place(output, text.encode())
@@ -88,6 +100,28 @@ def _rules(problem: Problem, candidate: Candidate) -> Judge:
     def judge(_: str) -> tuple[Answer, str]:
         broken = check_source(candidate.template.source, candidate_rules(problem))
         return (Answer.REFUSED, broken.reason) if broken else (Answer.PASSED, "")
+
+    return judge
+
+
+def _official(problem: Problem, device: str) -> Judge:
+    """The board's own tests and timing, where its files were kept and PyTorch is there."""
+
+    def judge(text: str) -> tuple[Answer, str]:
+        if find_spec("torch") is None:
+            return Answer.NOT_RUN, "PyTorch is not installed: pip install torch"
+        try:
+            results = [
+                asyncio.run(replay(problem.folder, text, mode, device=device)).result
+                for mode in (Mode.TEST, Mode.BENCHMARK)
+            ]
+        except UserError as error:
+            return Answer.NOT_RUN, str(error)
+        failed = next((result for result in results if result.state is not State.PASSED), None)
+        if failed:
+            return Answer.REFUSED, f"{failed.mode}: {failed.state}: {failed.reason}"
+        times = ", ".join(f"{case.mean_s * 1e3:.4g}" for case in results[1].cases)
+        return Answer.PASSED, f"milliseconds: {times}"
 
     return judge
 

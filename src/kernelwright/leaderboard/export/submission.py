@@ -65,7 +65,7 @@ def write_submission(  # noqa: PLR0917 - who, for what problem, for which board:
 ) -> str:
     """The text of ``submission.py``.
 
-    ``arches`` as in ``sm_90a``; an empty ``leaderboard`` or ``gpu`` leaves its header line out. Raises UserError
+    ``arches`` as in ``sm_90a``; without any, torch compiles for the device that it finds. An empty ``leaderboard`` or ``gpu`` leaves its header line out. Raises UserError
     (PlanError, ExpressionError) with one line where the candidate cannot be exported.
     """
     _, _, body = split_source(candidate.template.source, candidate.template.name)
@@ -161,7 +161,8 @@ def _header(subject: Subject, leaderboard: str, gpu: str) -> list[str]:
 def _python(subject: Subject, sources: Sources, arches: Sequence[str]) -> list[str]:
     archs = " ".join(torch_arch(arch) for arch in arches)
     name, cuda = json.dumps(sources.name), "CUDA"
-    lines = ["", "import os", "", f'os.environ["TORCH_CUDA_ARCH_LIST"] = "{archs}"', ""]
+    setting = ["import os", "", f'os.environ["TORCH_CUDA_ARCH_LIST"] = "{archs}"', ""]
+    lines = ["", *(setting if archs else [])]
     lines += ["import torch", "from torch.utils.cpp_extension import load_inline", ""]
     lines += [f"CPP = {_quoted(sources.torch_cpp)}", ""]
     if sources.late_macros:

@@ -1,0 +1,77 @@
+"""``board export``: a file and a table, or one line and none."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernelwright.cli.main import _run as run
+from kernelwright.leaderboard.export.targets import gpu_facts
+
+ROOT = Path(__file__).parents[3]
+BOARDS = ROOT / "examples" / "boards"
+
+
+def test_a_problem_of_a_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = BOARDS / "vectoradd", tmp_path / "submission.py"
+    code = run(
+        ["board", "export", str(folder / "fast.cu"), "-p", str(folder), "-o", str(out), "--gpu", "H100",
+         "--configuration", "THREADS=512", "--set", "STREAM=0", "--json"]
+    )  # fmt: skip
+    said = json.loads(capsys.readouterr().out)
+    assert code == 0
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("#!POPCORN leaderboard vectoradd_v2\n#!POPCORN gpu H100\n")
+    assert f"candidate {said['candidate']}." in text
+    assert "# STRM=0 THREADS=512 UNROLL=2\n" in text
+    checks = {check["check"]: check["answer"] for check in said["checks"]}
+    assert checks["rules"] == checks["banned word"] == "passed"
+    assert checks["official timing"] == "not_run"
+
+
+def test_a_bundled_problem_needs_no_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "mine.py"
+    baseline = ROOT / "src/kernelwright/problems/bundled/gemm/baseline.cu"
+    assert run(["board", "export", str(baseline), "-p", "gemm", "-o", str(out), "--gpu", "A100", "--leaderboard", "x"]) == 0  # fmt: skip
+    assert "written to" in " ".join(capsys.readouterr().out.split())
+    text = out.read_text(encoding="utf-8")
+    assert 'TORCH_CUDA_ARCH_LIST"] = "8.0"' in text
+    assert "    A, B, C = data\n" in text
+
+
+def test_what_is_refused_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = BOARDS / "vectoradd", tmp_path / "submission.txt"
+    assert run(["board", "export", str(folder / "fast.cu"), "-p", str(folder), "-o", str(out)]) == 1
+    assert "refused, nothing was written" in capsys.readouterr().out
+    broken = tmp_path / "broken.cu"
+    text = (folder / "baseline.cu").read_text(encoding="utf-8")
+    broken.write_text(text.replace("const int i", "griddepcontrol(); const int i"), encoding="utf-8")
+    assert run(["board", "export", str(broken), "-p", str(folder), "-o", str(tmp_path / "s.py")]) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.cu"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["-p", "gemm"], "--gpu is needed"),
+        (["-p", "gemm", "--gpu", "MI300"], "'MI300' is not known"),
+        (["-p", "gemm", "--gpu", "H100", "--set", "NO=1"], "no such tunable"),
+        (["-p", "softmax", "--gpu", "H100"], "unknown name 'N'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str], what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baseline = ROOT / "src/kernelwright/problems/bundled/gemm/baseline.cu"
+    assert run(["board", "export", str(baseline), *arguments, "-o", str(tmp_path / "s.py")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert what in lines[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_of_gpus() -> None:
+    assert gpu_facts("B200_Nebius").arch == "sm_100a"
+    assert gpu_facts("L4x4").num_sms == 58
+    assert gpu_facts("L40S").num_sms == 142
+    assert gpu_facts("H200").plan_values() == {"num_sms": 132, "max_shared_bytes": 232448, "warp_size": 32}
