@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,12 +118,13 @@ async def test_without_submit_ranks_are_read_and_nothing_is_sent(memory: Memory)
     board = FakeBoard(official())
     campaign = await make(memory, board)
     assert campaign.board is not None
-    object.__setattr__(campaign.board, "submit", False)
+    assert campaign.submitting is not None
     campaign.submitting = Submitter(
         campaign.scene,
-        campaign.board,
+        replace(campaign.board, submit=False),
         campaign.submitting.places,
-        heard=lambda: None,  # type: ignore[union-attr]
+        checks=campaign.succession,
+        heard=lambda: None,
     )
     result = await campaign.run()
     assert board.sent == []
@@ -189,6 +191,27 @@ async def test_a_gain_within_the_noise_is_not_sent(memory: Memory) -> None:
     board = FakeBoard(lambda candidate: float(times[key(candidate)]))
     await (await make(memory, board, steps=2, harness=FakeHarness(times, device_seconds=0.01))).run()
     assert [name for name, mode in board.sent if mode is Mode.RANKED][1:] == ["step1 [X=1]"]
+
+
+async def test_a_leader_that_no_row_of_duels_leads_to_is_compared_with_what_was_sent(memory: Memory) -> None:
+    """One can lead by rule: then the two meet in a duel of their own, which the search knows nothing of."""
+    board = FakeBoard(official())
+    campaign = await make(memory, board)
+    forget = {f"step{n}" for n in (2, 3)}
+
+    async def none_won(stopped: Callable[[], bool]) -> bool:
+        contender = campaign.standing.contender()
+        if contender is None:
+            return False
+        if campaign.candidates[contender.candidate].template.name in forget:
+            campaign.standing.promote(contender.candidate)
+            return True
+        return await decide(stopped)
+
+    duels = campaign.succession._duels
+    decide, duels.decide = duels.decide, none_won  # type: ignore[method-assign]
+    await campaign.run()
+    assert ("step4 [X=1]", Mode.RANKED) in board.sent
 
 
 async def test_what_the_sanitizer_finds_is_never_sent(memory: Memory) -> None:

@@ -101,7 +101,7 @@ class Campaign:
         places = Places(self.scene) if self.board else None
         self.aim = Aim(self.settings.aim, self.standing, lambda: seeing.floors_ms, places)
         self.submitting = (
-            Submitter(self.scene, self.board, places, heard=self._look_at_goal)
+            Submitter(self.scene, self.board, places, checks=self.succession, heard=self._look_at_goal)
             if self.board and places
             else None
         )
@@ -257,7 +257,7 @@ class Campaign:
         """Before a candidate's turn on the device: what is due for those who lead or might."""
         await self.succession.between(self.stop.is_set)
         if self.submitting is not None and not self.stop.is_set():
-            await self.submitting.clear(self.succession.clear)
+            await self.submitting.clear()
         if not self.stop.is_set():
             await self.writing.seeing.look(stagnating=self.writing.stagnant)
 

@@ -39,6 +39,10 @@ class Duels:
         self._conclude(duel)
         return True
 
+    async def compare(self, challenger: Entry, other: Entry) -> Duel | None:
+        """A duel outside the succession: nothing is kept of it, and nobody leads by it."""
+        return await self._fight(challenger, other, lambda: False)
+
     async def confirm(self, baseline: Entry) -> Confirmation | None:
         """Baseline and incumbent side by side once more: free of the luck of the best of many."""
         leader = self._scene.standing.incumbent

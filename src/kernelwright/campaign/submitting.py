@@ -22,6 +22,7 @@ from kernelwright.campaign.places import Places
 from kernelwright.campaign.quota import Quota
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Entry
+from kernelwright.campaign.succession import Succession
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.statistics import RELEVANT_GAIN
@@ -31,6 +32,8 @@ from kernelwright.memory.records import SubmissionRecord
 RANKS_EVERY_S: Final = 120.0
 PAUSE_S: Final = 30.0
 """After a board that did not answer."""
+ENOUGH: Final = 1 - RELEVANT_GAIN
+"""Time over that of the candidate sent last that an improvement surely stays below."""
 FAILURES_TO_STOP: Final = 3
 """Submissions that did not pass, one after the other, after which nothing more is sent."""
 CALIBRATION: Final = "calibration"
@@ -46,13 +49,16 @@ class Submitter:
         attached: Attached,
         places: Places,
         *,
+        checks: Succession,
         heard: Callable[[], None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._scene = scene
         self._attached = attached
+        self._checks = checks
         self._heard = heard
+        self._baseline = ""
         self._clock = clock
         self._quota = Quota(attached.info.limits)
         self._news = asyncio.Event()
@@ -71,6 +77,7 @@ class Submitter:
 
     def start(self, baseline: Entry, stop: asyncio.Event) -> None:
         """Begin beside the search."""
+        self._baseline = baseline.candidate
         self._task = asyncio.create_task(self._run(baseline, stop))
 
     def news(self) -> None:
@@ -83,7 +90,6 @@ class Submitter:
         try:
             async with asyncio.timeout(self._attached.wait_s):
                 if await self._ended() and winner is not None:
-                    self._cleared[winner.candidate] = True
                     self._task = asyncio.create_task(self._last(winner))
                     await self._ended()
         except TimeoutError:
@@ -169,7 +175,7 @@ class Submitter:
 
     async def _last(self, winner: Entry) -> None:
         """After the search: the winner, and where that leads."""
-        if self._begun and self._due(spare=0) is winner:
+        if self._begun and self._due(spare=0) is winner and await self._gains(winner):
             await self._carefully(self._submit(self._scene.candidates[winner.candidate]))
         await self._carefully(self._read_ranks())
 
@@ -183,7 +189,7 @@ class Submitter:
         if self._cleared.get(leader.candidate) is False or self._is_known(leader.candidate):
             return None
         sure = self._sure_ratio(leader.candidate)
-        return leader if sure is not None and sure < 1 - RELEVANT_GAIN else None
+        return leader if sure is None or sure < ENOUGH else None
 
     def _over(self) -> bool:
         """Whether nothing is sent any more."""
@@ -208,29 +214,35 @@ class Submitter:
             for record in mine
         )
 
-    def _sure_ratio(self, candidate: str) -> float | None:
-        """Time over that of the candidate sent before, at most: the upper ends of its duels' intervals multiplied.
+    def _sent_last(self) -> Entry:
+        """What an improvement is measured by: the last sound candidate that the board has ranked, or the baseline."""
+        standing = self._scene.standing
+        for record in sorted(self.outbox.records.values(), key=lambda each: -each.intended):
+            ranked = record.mode == Mode.RANKED and record.state == State.PASSED
+            if ranked and record.candidate not in standing.disqualified:
+                return standing.entry(record.candidate)
+        return standing.entry(self._baseline)
 
-        ``None`` when no row of duels that it won leads there.
+    def _sure_ratio(self, candidate: str) -> float | None:
+        """Time over that of the candidate sent last, at most: the upper ends of its duels' intervals multiplied.
+
+        ``None`` when no row of duels that were won leads there.
         """
         won = {
             duel.challenger: duel
             for duel in self._scene.memory.duels(self._scene.campaign)
             if duel.promoted and duel.decision.high is not None
         }
-        ratio, seen = 1.0, candidate
-        for _ in range(len(won)):
+        ratio, seen, target = 1.0, candidate, self._sent_last().candidate
+        for _ in range(len(won) + 1):
+            if seen == target:
+                return ratio
             duel = won.get(seen)
             if duel is None:
                 return None
             ratio *= duel.decision.high or 1.0
             seen = duel.incumbent
-            if seen in self._scene.protected or self._has_passed(seen):
-                return ratio
         return None
-
-    def _has_passed(self, candidate: str) -> bool:
-        return self.outbox.passed(self._scene.candidates[candidate], Mode.RANKED)
 
     def _free_at(self) -> float:
         now, records = self._clock(), self.outbox.records.values()
@@ -315,15 +327,22 @@ class Submitter:
 
     # -- what the device lane does for it -------------------------------------------------------------
 
-    async def clear(self, check: Callable[[Entry], Awaitable[bool]]) -> None:
+    async def clear(self) -> None:
         """In the device lane: check the wished candidate in full, under the rules of problem and board."""
         leader, wish = self._scene.standing.incumbent, self.wish
         if not wish or leader is None:
             return
         self.wish = ""
         if leader.candidate == wish:
-            self._cleared[wish] = await check(leader)
+            self._cleared[wish] = await self._checks.clear(leader) and await self._gains(leader)
         self.news()
+
+    async def _gains(self, entry: Entry) -> bool:
+        """Whether it is faster than what was sent last; a duel of the two where no others tell."""
+        sure = self._sure_ratio(entry.candidate)
+        if sure is None:
+            sure = await self._checks.against(entry, self._sent_last())
+        return sure is not None and sure < ENOUGH
 
     # -- telling --------------------------------------------------------------------------------------
 

@@ -57,6 +57,11 @@ class Succession:
         self._hail()
         return sound
 
+    async def against(self, entry: Entry, other: Entry) -> float | None:
+        """Time over the other's, at most (99 %), by a duel that decides nothing here; ``None`` when it tells nothing."""
+        duel = await self._duels.compare(entry, other)
+        return None if duel is None or duel.at_fault else duel.decision.high
+
     async def finish(self, baseline: Entry) -> Confirmation | None:
         """The last duels, every check for the incumbent, and its duel with the baseline; again when it falls."""
         if not self._scene.harness.exclusive and self._scene.budget.left <= 0:

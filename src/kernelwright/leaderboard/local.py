@@ -108,6 +108,9 @@ class LocalBoard:
     Raises UserError for a URL that names no board. Without a ``token`` one can look, not submit.
     """
 
+    idempotent = True
+    """The board takes a tag once: a request that died may be sent again."""
+
     def __init__(
         self, url: str, token: str | None = None, *, client: "httpx.AsyncClient | None" = None
     ) -> None:
