@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
+from kernelwright.harness.excess import PERIOD_S, Bounds, excess
 from kernelwright.harness.processes import import_roots, readable_folders, scrubbed_environment
 from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, View, confined_command
 from kernelwright.harness.scratch import Scratch
@@ -23,6 +24,8 @@ PIPE: Final = "POPCORN_FD"
 MODULE: Final = "kernelwright.harness.worker.script"
 MAX_SAID: Final = 4 << 20
 MEMORY_BYTES: Final = 16 << 30
+DISK_BYTES: Final = 4 << 30
+_TOO_MUCH: Final = f"it said more than {MAX_SAID >> 20} MiB"
 _CHUNK: Final = 1 << 16
 _LAST_WORDS_S: Final = 1.0
 
@@ -31,20 +34,21 @@ _LAST_WORDS_S: Final = 1.0
 class Ran:
     """How a script ended: exit code (``None``: ended by us), what it said on the pipe, the last line printed.
 
-    ``missing`` are layers of the sandbox that did not hold. ``too_much``: it said more than is read, and was ended.
+    ``missing`` are layers of the sandbox that did not hold. ``ended`` says why we ended it before its time.
     """
 
     code: int | None
     said: str
     printed: str
     missing: tuple[str, ...] = ()
-    too_much: bool = False
+    ended: str = ""
 
 
 class Enclosure:
     """A folder with files, in which scripts run one after the other. A context manager: the end removes it.
 
-    ``device`` is ``cpu`` or ``cuda:N``; of several GPUs a script sees that one alone.
+    ``device`` is ``cpu`` or ``cuda:N``; of several GPUs a script sees that one alone. Time, memory, disk and what is
+    said are bounded.
     """
 
     def __init__(
@@ -86,34 +90,44 @@ class Enclosure:
         """``None`` where the child did not come as far as to be confined."""
         read_end, write_end = os.pipe()
         pipe = _Pipe(read_end)
-        try:
-            command, walls = self._command(arguments)
-            variables = {**self._environment(), **environment, PIPE: str(write_end)}
-            running = asyncio.create_task(
-                finished(command, variables, self.folder, limit_s, pass_fds=(write_end,))
+        command, walls = self._command(arguments)
+        variables = {**self._environment(), **environment, PIPE: str(write_end)}
+        process = asyncio.get_running_loop().create_future()
+        running = asyncio.create_task(
+            finished(
+                command, variables, self.folder, limit_s, pass_fds=(write_end,), started=process.set_result
             )
-            reading = asyncio.create_task(pipe.read())
-            try:
-                await asyncio.wait({running, reading}, return_when=asyncio.FIRST_COMPLETED)
-                too_much = reading.done()  # our own end of the pipe is open: it is not the end
-                if too_much:
-                    running.cancel()
-                await asyncio.wait({running})
-                code, printed = (None, "") if running.cancelled() else running.result()
-            finally:
+        )
+        reading, watching = asyncio.create_task(pipe.read()), asyncio.create_task(self._watch(process))
+        everybody = {running, reading, watching}
+        try:
+            # Our own end of the pipe is open: that nothing more is read is no end, but too much.
+            await asyncio.wait(everybody, return_when=asyncio.FIRST_COMPLETED)
+            ended = watching.result() if watching.done() else _TOO_MUCH if reading.done() else ""
+            if ended:
                 running.cancel()
-                os.close(write_end)
-                write_end = -1
-                await asyncio.wait({running, reading}, timeout=_LAST_WORDS_S)
-                reading.cancel()
+            await asyncio.wait({running})
         finally:
-            if write_end >= 0:
-                os.close(write_end)
+            running.cancel()
+            watching.cancel()
+            os.close(write_end)
+            await asyncio.wait(everybody, timeout=_LAST_WORDS_S)
+            reading.cancel()
+        code, printed = (None, "") if running.cancelled() else running.result()
         first, newline, said = pipe.text.partition("\n")
         if not newline and code is not None:
             return None
         missing = (*(() if walls else (NAME,)), *filter(None, first.split(",")))
-        return Ran(code, said, printed, missing, too_much)
+        return Ran(code, said, printed, missing, ended)
+
+    async def _watch(self, process: "asyncio.Future[int]") -> str:
+        """Waits until it takes too much, and says what."""
+        number = await process
+        bounds = Bounds.on(self.folder, MEMORY_BYTES, DISK_BYTES)
+        while True:
+            if text := excess(number, self.folder, bounds):
+                return text
+            await asyncio.sleep(PERIOD_S)
 
     def _command(self, arguments: Sequence[str]) -> tuple[Sequence[str], bool]:
         scratch = str(self.folder)
@@ -142,6 +156,7 @@ class Enclosure:
         variables["PATH"] = os.pathsep.join([f"{sys.prefix}/bin", variables.get("PATH", os.defpath)])
         kind, _, number = self._device.partition(":")
         seen = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part]
+        variables |= {"USER": "nobody", "LOGNAME": "nobody"}  # else they are looked up in /etc
         if kind == "cuda":
             index = int(number or 0)
             variables["CUDA_VISIBLE_DEVICES"] = seen[index] if index < len(seen) else str(index)

@@ -12,9 +12,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from kernelwright.core.errors import HarnessError, MissingError, UserError
+from kernelwright.core.errors import MissingError, UserError
 from kernelwright.harness.device_lock import device_lock
-from kernelwright.harness.enclosure import MAX_SAID, Enclosure, Ran
+from kernelwright.harness.enclosure import Enclosure, Ran
 from kernelwright.leaderboard.base import Mode, Result, State
 from kernelwright.leaderboard.board_file import (
     BOARD_FILE,
@@ -103,16 +103,16 @@ def _not_compiled(ran: Ran, mode: Mode) -> Result | None:
     """The submission by itself fails, so the evaluator could only fail too."""
     if ran.code == 0:
         return None
-    if ran.too_much:
-        return Result("", mode, State.FAILED, f"{SUBMISSION} said more than {MAX_SAID >> 20} MiB")
+    if ran.ended:
+        return Result("", mode, State.FAILED, f"{SUBMISSION} was ended: {ran.ended}")
     if ran.code is None:
         return Result("", mode, State.TIMED_OUT, f"{SUBMISSION} did not load within {COMPILE_TIMEOUT_S:g} s")
     return Result("", mode, State.FAILED, f"{SUBMISSION} does not load: {ran.printed or f'code {ran.code}'}")
 
 
 def _result(ran: Ran, mode: Mode, cases: Sequence[Arguments], board: BoardFile) -> Result:
-    if ran.too_much:
-        return Result("", mode, State.FAILED, f"the evaluator said more than {MAX_SAID >> 20} MiB")
+    if ran.ended:
+        return Result("", mode, State.FAILED, f"the evaluator was ended: {ran.ended}")
     result = read_result(ran.said, mode, cases, board.ranking, ran.code)
     if result.state is State.FAILED and ran.code and ran.printed:
         return replace(result, reason=f"{result.reason}: {ran.printed}")
@@ -135,12 +135,13 @@ async def describe_inputs(
         ran = await enclosure.run(
             ("-m", "kernelwright.harness.worker.describe_inputs", "cases.json"), DESCRIBE_TIMEOUT_S
         )
-    if ran.code == 0 and not ran.too_much:
+    if ran.code == 0:
         return ran.said
     if "No module named 'torch'" in ran.printed:
         raise MissingError(
             "running generate_input needs PyTorch: pip install torch, or describe the arguments with --arguments FILE"
         )
-    if ran.code is None and not ran.said and not ran.printed:
-        raise HarnessError(f"generate_input did not end within {DESCRIBE_TIMEOUT_S:g} s")
+    if ran.code is None:
+        why = ran.ended or f"it did not end within {DESCRIBE_TIMEOUT_S:g} s"
+        raise UserError(f"reference.py: generate_input was ended: {why}: give --arguments FILE")
     raise UserError(f"reference.py: generate_input fails: {ran.printed or f'code {ran.code}'}")

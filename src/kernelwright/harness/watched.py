@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -58,9 +58,14 @@ async def finished(
     environment: dict[str, str],
     folder: Path,
     limit_s: float,
+    *,
     pass_fds: Sequence[int] = (),
+    started: Callable[[int], None] | None = None,
 ) -> tuple[int | None, str]:
-    """Exit code (``None`` after the limit) and the last line printed; whatever is left of it is killed."""
+    """Exit code (``None`` after the limit) and the last line printed; whatever is left of it is killed.
+
+    ``started`` hears the process id.
+    """
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -71,6 +76,8 @@ async def finished(
         start_new_session=True,
         pass_fds=pass_fds,
     )
+    if started is not None:
+        started(process.pid)
     assert process.stdout is not None
     reading = asyncio.create_task(_tail(process.stdout))
     code: int | None = None

@@ -67,7 +67,15 @@ def test_an_endless_submission_is_ended(tmp_path: Path) -> None:
 def test_more_than_anybody_reads_ends_it(board: Path) -> None:
     chatty = "import os\nwhile True:\n    os.write(int(os.environ['POPCORN_FD']), b'check: pass\\n' * 5000)\n"
     result = run(board, chatty)
-    assert (result.state, result.reason) == (State.FAILED, "submission.py said more than 4 MiB")
+    assert (result.state, result.reason) == (State.FAILED, "submission.py was ended: it said more than 4 MiB")
+
+
+def test_a_full_disk_is_not_waited_for(board: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelwright.harness.enclosure.DISK_BYTES", 1 << 20)
+    greedy = "import time\nopen('large', 'wb').write(bytes(4 << 20))\ntime.sleep(60)\n"
+    result = run(board, greedy)
+    assert result.state is State.FAILED
+    assert "it wrote 4 MiB, 1 are allowed" in result.reason
 
 
 def test_nothing_outside_is_reached(board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,17 +46,18 @@ def lock_down(
     gpu: bool,
     limits: Limits,
     without: Collection[str] = (),
-    shared_memory: bool = False,
+    family: bool = False,
 ) -> SandboxReport:
     """Confine this process and everything it starts; cannot be undone. Ends with process ``parent``.
 
     ``writable`` are the private folders; ``readable`` what is needed besides the system's own folders; ``gpu``
     opens NVIDIA's device files. ``without`` leaves out ``landlock``, ``seccomp``, ``user``, ``capabilities`` or ``ends
-    with parent`` for a tool that cannot live with them; the report says so. ``shared_memory`` opens ``/dev/shm``, where
-    Python's own processes have their locks.
+    with parent`` for a tool that cannot live with them; the report says so. ``family``: it starts Python
+    processes of its own, which have their locks in ``/dev/shm`` and, on a GPU, each a ``/proc/self`` to write.
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    shared = [Path("/dev/shm")] if shared_memory else []  # noqa: S108 - everybody's, so never owned
+    shared = [Path("/dev/shm")] if family else []  # noqa: S108 - everybody's, so never owned
+    shared += [Path("/proc")] if family and gpu else []
     threads = sum(1 for _ in Path("/proc/self/task").iterdir())
     first = _try("ends first", _first_to_end)  # another user does not own its /proc/self
     user = _unless(without, "user", lambda: drop_user(libc, writable, readable))

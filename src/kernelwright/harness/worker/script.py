@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> None:
         readable=setup.visible,
         gpu=setup.uses_gpu,
         limits=Limits(data_bytes=setup.memory_bytes),
-        shared_memory=True,
+        family=True,
     )
     os.write(int(os.environ["POPCORN_FD"]), f"{','.join(report.missing)}\n".encode())
     os.execv(sys.executable, [sys.executable, *arguments[1:]])  # noqa: S606 - what this module is for
