@@ -94,16 +94,16 @@ class FakeBench:
             raise RuntimeError("a bug")
         if "harness" in text:
             raise HarnessError("the driver is gone")
-        for word, status in (
-            ("wrong", Status.WRONG),
-            ("endless", Status.TIMED_OUT),
-            ("too fast", Status.TOO_FAST),
-        ):
-            if word in text and status is not Status.TOO_FAST:
+        if "too fast" in text:
+            return Outcome(Status.TOO_FAST, "below the floor", cases=self._timings(1e-6))
+        for word, status in (("wrong", Status.WRONG), ("endless", Status.TIMED_OUT)):
+            if word in text:
                 return Outcome(status, "because")
-        ms = float(found[1]) if (found := re.search(r"ms: ([\d.]+)", text)) else 1.0
-        timings = tuple(CaseTiming(case, (ms, 0.9 * ms, 1.2 * ms), "clock") for case in self.listing.cases)
-        return Outcome(Status.MEASURED, cases=timings)
+        found = re.search(r"ms: ([\d.]+)", text)
+        return Outcome(Status.MEASURED, cases=self._timings(float(found[1]) if found else 1.0))
+
+    def _timings(self, ms: float) -> tuple[CaseTiming, ...]:
+        return tuple(CaseTiming(case, (ms, 0.9 * ms, 1.2 * ms), "clock") for case in self.listing.cases)
 
     async def close(self) -> None:
         self.closed = True

@@ -83,6 +83,9 @@ async def test_the_same_tag_is_the_same_submission(data: Path) -> None:
         assert changed.status_code == 409
         assert "t1" in one_line(changed)
         assert (await here.get(SUBMIT, token, tag="t2", mode="ranked")).status_code == 404
+        own = (await here.get("/api/submissions", token)).json()
+        assert [each["id"] for each in own] == [own[0]["id"], first.json()["id"]]
+        assert own[0]["mode"] == "test"
 
 
 async def test_nobody_reads_anothers_work_before_the_deadline(data: Path) -> None:

@@ -38,6 +38,7 @@ def prepared(data: Path, *words: str, attempts: int = 0) -> list[str]:
     [
         ("wrong", "failed", "wrong: because"),
         ("endless", "timed_out", "timed_out: because"),
+        ("too fast", "rejected", "too_fast: below the floor"),
         ("no compile", "failed", "compile_failed: line 3: no <U+001B>[31m"),
         ("boom", "failed", "a fault of the board (RuntimeError), not of the kernel"),
         ("harness", "failed", "its evaluation ended 3 times without a verdict"),

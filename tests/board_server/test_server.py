@@ -103,6 +103,23 @@ async def test_a_kill_in_the_middle_loses_nothing(data: Path) -> None:
     assert again.submission == sent[0].submission
 
 
+async def test_a_signal_ends_it_in_order(data: Path) -> None:
+    (token,) = tokens(data, 1)
+    with server(data, seconds=60) as (url, process):
+        board = LocalBoard(f"{url}/vector_add", token)
+        sent = await board.submit(candidate(), Mode.RANKED, "t")
+        while (await board.result(sent)).state is not State.RUNNING:
+            await asyncio.sleep(0.01)
+        await board.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    store = Store.open(data)
+    kept = store.by_id(sent.submission)
+    store.close()
+    assert kept is not None
+    assert (kept.verdict.state, kept.attempts) == (State.WAITING, 0)
+
+
 async def test_a_second_server_and_a_taken_port_are_refused(data: Path) -> None:
     settings = Settings([listing()], ["cpu"], data, port=0)
     with only_server(data), pytest.raises(UserError, match="another server uses it"):

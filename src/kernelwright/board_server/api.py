@@ -37,6 +37,7 @@ class Api:
             Route(f"{board}/submissions", self.submit, methods=["POST"]),
             Route(f"{board}/ranks", self.ranks),
             Route(f"{board}/history", self.history),
+            Route("/api/submissions", self.own),
             Route(submission, self.submission),
             Route(f"{submission}/source", self.source),
         ]
@@ -74,6 +75,12 @@ class Api:
             user, request.path_params["problem"], query.get("device", ""), query.get("tag", ""), _mode(query.get("mode", ""))
         )  # fmt: skip
         return _json(as_json(found, own=True))
+
+    async def own(self, request: Request) -> Response:
+        """The own submissions, the newest first."""
+        user = self._service.user(_token(request))
+        limit = _count(request.query_params.get("limit", "50"))
+        return _json([as_json(each, own=True) for each in self._service.store.of_user(user.name, limit)])
 
     async def submission(self, request: Request) -> Response:
         """Where a submission stands."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from kernelwright.harness.local import LocalHarness
 
 RESERVED: Final = frozenset({"api", "submissions"})
 COMPILE_WORKERS: Final = 8
+CONNECTIONS: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,10 @@ async def serve(
                 access_log=False,
                 lifespan="off",
                 server_header=False,
+                limit_concurrency=CONNECTIONS,
                 timeout_graceful_shutdown=3,
             )
-            server = uvicorn.Server(config)
+            server = _Server(config)
             for task in work:
                 task.add_done_callback(lambda _: setattr(server, "should_exit", True))
             notify(f"board: {_url(listener)}")
@@ -74,6 +77,22 @@ async def serve(
             for task in work:
                 if task.done():
                     task.result()
+
+
+class _Server(uvicorn.Server):
+    """Ends on a signal by itself; uvicorn would raise it once more, and nothing could be put away."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Until it has ended."""
+        loop, caught = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
+        for each in caught:
+            loop.add_signal_handler(each, self.handle_exit, each, None)
+        try:
+            yield
+        finally:
+            for each in caught:
+                loop.remove_signal_handler(each)
 
 
 @contextlib.contextmanager

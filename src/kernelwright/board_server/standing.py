@@ -35,8 +35,8 @@ def rank_history(arrivals: Sequence[Entry], labels: Collection[str] | None = Non
             del table[bisect_left(table, before)]
         insort(table, score)
         best[arrival.label] = score
-        for label, own in best.items():
-            if labels is not None and label not in labels:
+        for label in best if labels is None else labels:
+            if (own := best.get(label)) is None:
                 continue
             rank = bisect_left(table, own) + 1
             if shown.get(label) != rank or label == arrival.label:

@@ -118,6 +118,11 @@ class Store:
         """The submission with a public id."""
         return self._first("id = ?", submission)
 
+    def of_user(self, user: str, limit: int) -> list[Submission]:
+        """A user's submissions, the newest first."""
+        query = "SELECT * FROM submissions WHERE user = ? ORDER BY number DESC LIMIT ?"
+        return [_submission(row) for row in self._db.rows(query, user, limit)]
+
     def sent_since(self, user: str, mode: Mode, since: float) -> list[float]:
         """When a user's submissions of a mode came, the oldest first."""
         query = "SELECT submitted FROM submissions WHERE user = ? AND mode = ? AND submitted > ? ORDER BY submitted"

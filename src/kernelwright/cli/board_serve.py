@@ -57,7 +57,7 @@ def serve(
     slow_cases: SlowOption = None,
 ) -> None:
     """Serve a leaderboard: the harness measures every submission here, with inputs that nobody knows."""
-    names = [pick_device(name) for name in devices or ["auto"]]
+    names = _devices(devices or ["auto"], slow_cases)
     until = None if deadline is None else _moment(deadline)
     running, records = _server()
     listings = [
@@ -232,6 +232,16 @@ def _value(text: str) -> tuple[str, bool | int | str]:
     if value in {"true", "false"}:
         return name, value == "true"
     return name, int(value) if value.removeprefix("-").isdecimal() and len(value) < 16 else value
+
+
+def _devices(given: list[str], slow_cases: bool | None) -> list[str]:
+    names = [pick_device(name) for name in given]
+    kinds = {name.partition(":")[0] for name in names}
+    if not kinds <= {"cpu", "cuda"}:
+        raise UserError("--device: a board measures on this machine's devices: use auto, cpu or cuda:N")
+    if len(kinds) > 1 and slow_cases is None:
+        raise UserError("--device: for a GPU beside the cpu say --slow-cases or --full-cases")
+    return names
 
 
 def _moment(text: str) -> float:
