@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import log
 from typing import Final
 
 from kernelwright.board_server.standing import Step
@@ -14,6 +15,7 @@ TOP: Final = 16
 BOTTOM: Final = 34
 LEFT: Final = 44
 LINE_HEIGHT: Final = 16
+_RANKS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 LETTER: Final = 7.2
 """About how wide a letter of 12 px is."""
 
@@ -53,7 +55,10 @@ class RankChart:
 
 
 def rank_chart(steps: Sequence[Step], now: float, width: int) -> RankChart | None:
-    """The ways of all labels in ``steps`` up to ``now``, the best above; ``None`` when there is nothing yet."""
+    """The ways of all labels in ``steps`` up to ``now``, the best above; ``None`` when there is nothing yet.
+
+    Ranks are on a logarithmic scale: the places in front are what the contest is about.
+    """
     if not steps:
         return None
     room = 170 if width == WIDE else 110
@@ -65,7 +70,7 @@ def rank_chart(steps: Sequence[Step], now: float, width: int) -> RankChart | Non
         return round(LEFT + (right - LEFT) * (time - begin) / span, 1)
 
     def y(rank: int) -> float:
-        return round(TOP + (bottom - TOP) * (rank - 1) / max(worst - 1, 1), 1)
+        return round(TOP + (bottom - TOP) * log(rank) / log(max(worst, 2)), 1)
 
     ways: dict[str, list[Step]] = {}
     for step in steps:
@@ -93,7 +98,7 @@ def rank_chart(steps: Sequence[Step], now: float, width: int) -> RankChart | Non
         times=tuple(
             Tick(x(time), _clock(time, span)) for time in (begin, begin + span / 2, now if now > begin else begin + span)
         ),
-        ranks=tuple(Tick(y(rank), str(rank)) for rank in sorted({1, (worst + 1) // 2, worst})),
+        ranks=tuple(Tick(y(rank), str(rank)) for rank in _RANKS if rank <= worst),
         words=f"Rank over time of {len(lines)} entries; {first.label} leads.",
     )  # fmt: skip
 
