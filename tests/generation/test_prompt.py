@@ -11,8 +11,33 @@ from kernelwright.core.outcome import Outcome, Status
 from kernelwright.generation.author import Broken
 from kernelwright.generation.base import Proposal
 from kernelwright.generation.notebook import FAILURES, RECENT, Notebook
-from kernelwright.generation.prompt import LIMIT_CHARS, excerpt
+from kernelwright.generation.prompt import LIMIT_CHARS, BoardPlace, excerpt
 from tests.generation.notes import SNAPSHOTS, filled, measured, template
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (
+            BoardPlace(23, 57, 1.2345, 0.042, 15, 0.12, "n=1", 3.21, "its floor"),
+            "Leaderboard: rank 23 of 57 with a score of 1.234 ms. Rank 22 takes 4.2 % less time, rank 15 12 % less."
+            + " Farthest from its floor: n=1 (3.21x).",
+        ),
+        (
+            BoardPlace(2, 4, 0.5, 0.2, case="n=1", ratio=1.0, against="the best known there"),
+            "Leaderboard: rank 2 of 4 with a score of 0.5 ms. Rank 1 takes 20 % less time."
+            + " Farthest from the best known there: n=1 (1x).",
+        ),
+        (BoardPlace(1, 4, 0.5), "Leaderboard: rank 1 of 4 with a score of 0.5 ms."),
+    ],
+)
+def test_the_place_on_a_board_stands_below_the_goal(place: BoardPlace, line: str) -> None:
+    _, builder, notebook, ask = filled()
+    lines = builder.structure(notebook, replace(ask, place=place)).prompt.splitlines()
+    at = lines.index("Goal: the roofline")
+    assert lines[at + 1] == line
+    assert lines[at + 2].startswith("| case |")
+    assert "Leaderboard" not in builder.structure(notebook, ask).prompt
 
 
 @pytest.mark.parametrize("name", ["instructions", "structure", "repair"])

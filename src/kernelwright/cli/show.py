@@ -4,6 +4,7 @@ import difflib
 import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
 from io import TextIOWrapper
@@ -19,6 +20,7 @@ from kernelwright.core.outcome import Status
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment
 from kernelwright.memory.store import Memory
 from kernelwright.report import Overview, Records, chart, overview, visible
+from kernelwright.report.board import BoardPart, board, ranks_by_candidate
 
 
 def show(
@@ -69,6 +71,16 @@ class _View:
     def overview(self) -> Overview:
         """How a report begins."""
         return overview(self.records)
+
+    @cached_property
+    def board(self) -> BoardPart | None:
+        """What was sent to a board, and the places there."""
+        return board(self.records)
+
+    @property
+    def ranks(self) -> Mapping[str, int | None]:
+        """Places after submissions, by candidate."""
+        return ranks_by_candidate(self.records)
 
     def find(self, start: str) -> Experiment:
         """The experiment whose candidate's id starts so."""
@@ -130,7 +142,8 @@ class _View:
             "experiments": len(self.experiments),
             "statuses": dict(Counter(e.outcome.status for e in self.experiments)),
             "seconds": max([self.campaign.seconds, *(e.seconds for e in self.experiments)]),
-            "milestones": [asdict(m) for m in self.milestones],
+            "milestones": self._milestones_json(),
+            "board": asdict(self.board) if self.board else None,
             "confirmation": json.loads(self.notes.get("confirmation", "null")),
             "duels": [self._duel_json(duel) for duel in self.duels],
             "findings": self._findings(),
@@ -140,6 +153,11 @@ class _View:
         if with_experiments:
             data["all_experiments"] = [self._experiment_json(e) for e in self.experiments]
         return data
+
+    def _milestones_json(self) -> list[dict[str, Any]]:
+        by_number = {e.number: e.candidate for e in self.experiments}
+        ranks = self.ranks
+        return [{**asdict(m), "rank": ranks.get(by_number[m.experiment], m.rank)} for m in self.milestones]
 
     def _duel_json(self, duel: Duel) -> dict[str, Any]:
         decision = duel.decision
@@ -189,13 +207,7 @@ class _View:
             markup=False,
         )
         self._print_headline(console)
-        table = Table("seconds", "ratio", "candidate", "strategy", box=None, pad_edge=False)
-        by_number = {e.number: e for e in self.experiments}
-        for m in self.milestones:
-            table.add_row(
-                f"{m.seconds:.1f}", f"{m.ratio:.3f}", by_number[m.experiment].candidate, visible(m.strategy)
-            )
-        console.print(table, markup=False)
+        self._print_milestones(console)
         ascii_only = console.options.ascii_only
         console.out(chart(self.overview.trajectory, console.width, ascii_only=ascii_only), highlight=False)
         counts = Counter(str(e.outcome.status) for e in self.experiments)
@@ -222,6 +234,24 @@ class _View:
                     visible(e.outcome.reason),
                 )
             console.print(rows, markup=False)
+
+    def _print_milestones(self, console: Console) -> None:
+        """With the place after each submission, where there is a board."""
+        ranks = self.ranks
+        columns = ("seconds", "ratio", *(("rank",) if self.board else ()), "candidate", "strategy")
+        table = Table(*columns, box=None, pad_edge=False)
+        by_number = {e.number: e for e in self.experiments}
+        for m in self.milestones:
+            candidate = by_number[m.experiment].candidate
+            rank = (f"{ranks.get(candidate) or ''}",) if self.board else ()
+            table.add_row(f"{m.seconds:.1f}", f"{m.ratio:.3f}", *rank, candidate, visible(m.strategy))
+        console.print(table, markup=False)
+        if self.board:
+            sent = Counter(f"{row.mode} {row.state}" for row in self.board.submissions)
+            told = ", ".join(f"{n} {what}" for what, n in sent.items()) or "nothing"
+            console.print(
+                f"{self.board.url}: {self.board.summary} Sent: {told}.", markup=False, highlight=False
+            )
 
     def _print_headline(self, console: Console) -> None:
         head = self.overview.headline

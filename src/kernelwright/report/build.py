@@ -7,6 +7,7 @@ from kernelwright import __version__
 from kernelwright.memory.records import CampaignRecord
 from kernelwright.memory.store import Memory
 from kernelwright.report.accounts import duels, failures, profiles, resources, spending
+from kernelwright.report.board import board
 from kernelwright.report.cases import cases
 from kernelwright.report.evidence import certificate_summary, sandbox_layers
 from kernelwright.report.lineage import lineage
@@ -27,6 +28,7 @@ def build_report(memory: Memory, campaign: CampaignRecord) -> Report:
         headline=first.headline,
         certificate=certificate_summary(memory, records),
         milestones=first.milestones,
+        board=board(records),
         trajectory=first.trajectory,
         cases=cases(memory, records),
         lineage=lineage(records, first.milestones),

@@ -6,6 +6,8 @@ under 1 is faster. ``None`` is unknown or not recorded. Texts come from the memo
 
 from dataclasses import dataclass
 
+from kernelwright.report.board import BoardPart
+
 SCHEMA_VERSION = 1
 
 
@@ -361,6 +363,7 @@ class Report:
     headline: Headline
     certificate: CertificateSummary
     milestones: tuple[MilestoneRow, ...]
+    board: BoardPart | None
     trajectory: Trajectory
     cases: Cases
     lineage: Lineage

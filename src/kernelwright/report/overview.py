@@ -5,6 +5,7 @@ from math import exp, log
 from typing import Final
 
 from kernelwright.core.outcome import Status
+from kernelwright.report.board import ranks_by_candidate
 from kernelwright.report.models import Headline, Mark, MilestoneRow, Overview, Step, Trajectory
 from kernelwright.report.records import Records, cost_of
 
@@ -94,6 +95,7 @@ def milestones(records: Records) -> tuple[MilestoneRow, ...]:
     """Every change of the lead; those that brought another template are numbered."""
     rows: list[MilestoneRow] = []
     jumps = 0
+    ranks = ranks_by_candidate(records)
     for milestone, leader in zip(records.milestones, records.leaders, strict=True):
         jumped = bool(rows) and rows[-1].template != leader.template
         jumps += jumped
@@ -108,7 +110,7 @@ def milestones(records: Records) -> tuple[MilestoneRow, ...]:
                 strategy=milestone.strategy.removeprefix(f"{records.name(leader)}: "),
                 cost_ms=cost_of(leader),
                 ratio=milestone.ratio,
-                rank=milestone.rank,
+                rank=ranks.get(leader.candidate, milestone.rank),
                 jump=jumps if jumped else 0,
             )
         )

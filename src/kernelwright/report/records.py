@@ -15,8 +15,10 @@ from kernelwright.memory.records import (
     Duel,
     Experiment,
     Milestone,
+    PlaceRecord,
     ProfileRecord,
     RequestRecord,
+    SubmissionRecord,
     TemplateRecord,
 )
 from kernelwright.memory.store import Memory
@@ -35,6 +37,8 @@ class Records:
     requests: tuple[RequestRecord, ...]
     profiles: tuple[ProfileRecord, ...]
     notes: Mapping[str, str]
+    submissions: tuple[SubmissionRecord, ...] = ()
+    places: tuple[PlaceRecord, ...] = ()
 
     @classmethod
     def read(cls, memory: Memory, campaign: CampaignRecord) -> Self:
@@ -53,6 +57,8 @@ class Records:
             requests=tuple(memory.requests(name)),
             profiles=tuple(memory.profiles(name)),
             notes=memory.notes(name),
+            submissions=tuple(memory.submissions(name)),
+            places=tuple(memory.places(name)),
         )
 
     @cached_property

@@ -35,6 +35,7 @@ def _figures(report: Report) -> dict[str, Figure | None]:
     return {
         "by_experiment": _both(lambda width: charts.trajectory_chart(trajectory, width, "experiments")),
         "by_time": _both(lambda width: charts.trajectory_chart(trajectory, width, "time")),
+        "ranks": _both(lambda width: _ranks(report, width)),
         "cases": _both(lambda width: charts.case_bars(rows, width)) if rows else None,
         "roofline": _both(lambda width: charts.roofline_chart(roof, rows, width)) if under_roof else None,
         "tree": _both(lambda width: charts.lineage_tree(report.lineage.nodes, width))
@@ -49,6 +50,12 @@ def _figures(report: Report) -> dict[str, Figure | None]:
         "duels": _both(lambda width: charts.duel_chart(report.duels, width)),
         "time": _both(lambda width: charts.time_bars(_accounts(report), width)),
     }
+
+
+def _ranks(report: Report, width: int) -> Markup | None:
+    if report.board is None:
+        return None
+    return charts.rank_chart(report.board.places, report.headline.seconds, width)
 
 
 def _both(draw: Callable[[int], Markup | None]) -> Figure | None:
