@@ -20,13 +20,11 @@ from tests.generation.notes import SNAPSHOTS, filled, measured, template
     [
         (
             BoardPlace(23, 57, 1.2345, 0.042, 15, 0.12, "n=1", 3.21, "its floor"),
-            "Leaderboard: rank 23 of 57 with a score of 1.234 ms. Rank 22 takes 4.2 % less time, rank 15 12 % less."
-            + " Farthest from its floor: n=1 (3.21x).",
+            "Leaderboard: rank 23 of 57 with a score of 1.234 ms. Rank 22 takes 4.2 % less time, rank 15 12 % less. Farthest from its floor: n=1 (3.21x).",
         ),
         (
             BoardPlace(2, 4, 0.5, 0.2, case="n=1", ratio=1.0, against="the best known there"),
-            "Leaderboard: rank 2 of 4 with a score of 0.5 ms. Rank 1 takes 20 % less time."
-            + " Farthest from the best known there: n=1 (1x).",
+            "Leaderboard: rank 2 of 4 with a score of 0.5 ms. Rank 1 takes 20 % less time. Farthest from the best known there: n=1 (1x).",
         ),
         (BoardPlace(1, 4, 0.5), "Leaderboard: rank 1 of 4 with a score of 0.5 ms."),
     ],
