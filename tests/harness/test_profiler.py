@@ -183,7 +183,8 @@ async def test_a_tool_that_hangs_is_ended(setup: WorkerSetup) -> None:
 
 
 async def test_level_2_names_the_hottest_lines(setup: WorkerSetup) -> None:
-    view = '"#","Source","# Samples","stall_wait"\n"2","b","90","90"\n"1","a","10","10"\n'
+    head = '"Line No","Source","Address","Source","# Samples","stall_wait"\n'
+    view = head + '"2","b","-","-","90","90"\n"1","a","-","-","10","10"\n'
     result = await run(profiler(setup, {"*": GOOD}, source=view), "first\nsecond\n")
     assert [(line.line, line.text, line.share) for line in result.lines] == [
         (2, "second", 0.9),

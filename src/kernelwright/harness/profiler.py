@@ -45,7 +45,6 @@ FORBIDDEN: Final = (
 _REPORT: Final = "report.csv"
 _KEPT: Final = "report"
 _SOURCE: Final = "candidate.cu"
-_VIEWS: Final = ("cuda", "cuda,sass")
 
 
 @dataclass(frozen=True)
@@ -146,15 +145,8 @@ class Profiler:
         (folder / _SOURCE).write_text(source, encoding="utf-8")
         collect = ("--section", "SourceCounters", "--import-source", "on", "--source-folders", f"{folder}")
         await self._confined(setup, launches, (*collect, "-f", "-o", f"{folder}/{_KEPT}"))
-        for view in _VIEWS:
-            text = await self._ask(
-                setup,
-                *("--import", f"{folder}/{_KEPT}.ncu-rep", "--page", "source"),
-                *("--csv", "--print-source", view),
-            )
-            if lines := read_source(text, source):
-                return lines
-        return ()
+        kept = ("--import", f"{folder}/{_KEPT}.ncu-rep", "--page", "source", "--csv")
+        return read_source(await self._ask(setup, *kept, "--print-source", "cuda,sass"), source)
 
     async def _missing(self, setup: WorkerSetup, report: NcuReport) -> tuple[str, ...]:
         """Which names did not come, and whether this version knows them at all."""

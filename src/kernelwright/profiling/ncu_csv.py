@@ -19,8 +19,10 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?
 _HEAD: Final = ("ID", "Kernel Name", "Grid Size")
 _NAMES: Final = re.compile(r"^([a-z][a-z0-9]*__[A-Za-z0-9_]+)\s", re.MULTILINE)
 _TROUBLE: Final = re.compile(r"==ERROR==\s*(.*)")
-_LINE_COLUMNS: Final = ("#", "Line No", "Line No.", "Line")
-_SAMPLES: Final = ("Warp Stall Sampling (All Samples)", "# Samples", "Samples", "# Warp Samples")
+_LINE: Final = "Line No"
+_SAMPLES: Final = ("# Samples", "Warp Stall Sampling (All Samples)")
+_LONG: Final = {"sb": "scoreboard", "inst": "instruction", "math": "math_pipe_throttle", "lg": "lg_throttle"}
+"""Stall reasons are cut short on the source page."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,15 @@ def read_names(text: str) -> frozenset[str]:
 
 
 def read_source(text: str, source: str, most: int = 3) -> tuple[HotLine, ...]:
-    """The hottest lines of ``--csv --page source``, with the template's own text; empty when it cannot be read."""
+    """The hottest lines of ``--csv --page source --print-source cuda,sass``, with the template's own text.
+
+    Rows with a line number sum up their instructions, which follow without one. Empty when it cannot be read.
+    """
     lines = source.splitlines()
     samples: dict[int, float] = {}
     stalls: dict[int, dict[str, float]] = {}
     for row in _source_rows(text):
-        line = number(next((row[name] for name in _LINE_COLUMNS if name in row), ""))
+        line = number(row[_LINE])
         count = number(next((row[name] for name in _SAMPLES if name in row), ""))
         if line is None or not count or not 1 <= line <= len(lines):
             continue
@@ -117,20 +122,23 @@ def _kernel(row: Mapping[str, str]) -> KernelProfile:
 
 
 def _source_rows(text: str) -> Iterator[dict[str, str]]:
-    """Rows of the view by lines; those of instructions have no line of their own."""
+    """Rows of lines. Quotes within the source are not doubled: fields are cut where three characters say so."""
     header: list[str] = []
-    for row in _rows(text):
-        if "Source" in row and any(name in row for name in _SAMPLES):
-            header = row if "Address" not in row else []
-        elif header and len(row) == len(header):
-            yield dict(zip(header, row, strict=True))
+    for line in text[:MAX_BYTES].splitlines():
+        row = line.strip().removeprefix('"').removesuffix('"').split('","')
+        if row[0] == _LINE:
+            header = row if any(name in row for name in _SAMPLES) else []
+        elif header and row[0] and len(row) >= len(header):
+            tail = len(header) - 2
+            yield dict(zip(header[2:], row[-tail:], strict=True)) | {_LINE: row[0]}
 
 
 def _stalls(row: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     for name, text in row.items():
         value = number(text)
-        if name.startswith("stall_") and "not_issued" not in name and value:
-            yield name.removeprefix("stall_").partition(" ")[0], value
+        if name.startswith("stall_") and "Not Issued" not in name and name != "stall_selected" and value:
+            *head, last = name.removeprefix("stall_").split("_")
+            yield "_".join((*head, _LONG.get(last, last))), value
 
 
 def _top(stalls: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
