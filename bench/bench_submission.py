@@ -1,0 +1,390 @@
+"""Exported files in a harness of a board's protocol, against the same candidates in ours, on one GPU with PyTorch.
+
+    python bench/bench_submission.py --device cuda:0 --json submissions.json
+
+For each problem of ``examples/boards``: the baseline and the fast template are exported as ``submission.py``, built
+(all at once), and run in a fresh process as GPU MODE's ranked runs do: new inputs for every run, L2 cleared by a fill of
+256 MiB, torch events around one call, every output checked, until the standard error is below 0.1 % of the mean. Ours is
+LocalHarness with events also for short cases, as boards have no graphs. Both are means in milliseconds.
+Exit code 1 when something is wrong or missing, or a ratio is farther from 1 than ``--limit``.
+"""
+
+import argparse
+import asyncio
+import importlib.util
+import json
+import math
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+BOARDS = Path(__file__).parents[1] / "examples" / "boards"
+PROBLEMS = ("vectoradd", "grayscale", "histogram", "matmul")
+SOURCES = ("baseline", "fast")
+MAX_RUNS = 100
+CASE_S = 4.0
+BUILD_S = 240.0
+EVALUATE_S = 120.0
+_CASE = re.compile(r"\[\[cases\]\]\nsizes = \{([^}]*)\}\n")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case of one candidate; ``None`` is missing. ``spread`` is the standard error over the mean."""
+
+    problem: str
+    candidate: str
+    case: str
+    ours_ms: float | None = None
+    ours_spread: float | None = None
+    theirs_ms: float | None = None
+    theirs_spread: float | None = None
+    theirs_runs: int | None = None
+    right: bool | None = None
+    error: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Theirs over ours."""
+        return self.theirs_ms / self.ours_ms if self.theirs_ms and self.ours_ms else None
+
+
+def prepare(name: str, folder: Path, most_bytes: int) -> Path:
+    """The problem's folder with the cases that are small enough; bytes are uniform, as both sides can draw them."""
+    from kernelwright.core.expressions import parse
+    from kernelwright.problems.loader import load_problem
+
+    work = parse(load_problem(BOARDS / name).spec.work.bytes)
+    target = folder / name
+    shutil.copytree(BOARDS / name, target)
+    text = (target / "problem.toml").read_text(encoding="utf-8")
+
+    def kept(match: re.Match[str]) -> str:
+        sizes = {key.strip(): int(value) for key, value in (pair.split("=") for pair in match[1].split(","))}
+        return match.group() if work.evaluate(sizes) <= most_bytes else ""
+
+    text = _CASE.sub(kept, text)
+    if name == "histogram":
+        uniform = 'values = { distribution = "integers", low = 0, high = 256 }\n'
+        text = re.sub(r"values = \[.*\]\n", uniform, text)
+    (target / "problem.toml").write_text(text, encoding="utf-8")
+    return target
+
+
+def candidate_of(folder: Path, source: str, facts: Any) -> Any:
+    from kernelwright.core.candidate import Candidate, parse_template
+
+    template = parse_template((folder / f"{source}.cu").read_text(encoding="utf-8"), f"{source}.cu")
+    return Candidate(template, first_configuration(template, facts))
+
+
+def first_configuration(template: Any, facts: Any) -> Any:
+    return template.plan.space(facts).configuration(0)
+
+
+def export(folder: Path, source: str, facts: Any, arch: str) -> Path:
+    """``submission.py`` in a folder of its own."""
+    from kernelwright.leaderboard.board_file import read_board_file
+    from kernelwright.leaderboard.export import write_submission
+    from kernelwright.problems.loader import load_problem
+
+    board = read_board_file(folder)
+    assert board.abi
+    candidate = candidate_of(folder, source, facts)
+    text = write_submission(
+        candidate, load_problem(folder).spec.arguments, board.abi, (arch,), board.leaderboard, "H100"
+    )
+    path = folder / source / "submission.py"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# -- builds -----------------------------------------------------------------------------------------------
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Extensions in the temporary folder; programs beside Python and CUDA's are found."""
+    found = dict(os.environ)
+    homes = [found.get("CUDA_HOME"), "/usr/local/cuda", *map(str, sorted(Path("/usr/local").glob("cuda-*")))]
+    home = next((h for h in homes if h and (Path(h) / "bin" / "nvcc").exists()), None)
+    if home:
+        found["CUDA_HOME"] = home
+    extra = [str(Path(sys.executable).parent), *([f"{home}/bin"] if home else [])]
+    found["PATH"] = os.pathsep.join([*extra, found.get("PATH", "")])
+    found["TORCH_EXTENSIONS_DIR"] = str(folder / "extensions")
+    found["MAX_JOBS"] = "2"
+    return found
+
+
+def start_build(path: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A board runs the file once by itself: that compiles it."""
+    with (path.parent / "build.log").open("wb") as log:
+        return subprocess.Popen([sys.executable, path.name], cwd=path.parent, env=env, stdout=log, stderr=log)
+
+
+def end_builds(builds: dict[Path, subprocess.Popen[bytes]], started: float) -> dict[Path, str]:
+    """What went wrong, by file."""
+    faults = {}
+    for path, process in builds.items():
+        try:
+            process.wait(timeout=max(1.0, BUILD_S - (time.monotonic() - started)))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            faults[path] = f"not built within {BUILD_S:g} s"
+        if process.returncode:
+            log = (path.parent / "build.log").read_text(errors="replace")
+            faults.setdefault(path, f"does not build: {log.strip().splitlines()[-1] if log.strip() else '?'}")
+            print(f"--- {path.parent.parent.name}/{path.parent.name}\n{log[-6000:]}", file=sys.stderr)
+    return faults
+
+
+# -- theirs: runs in a process of its own ---------------------------------------------------------------------
+
+
+def evaluate(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """All cases of all submissions of one problem."""
+    reference = load(job["folder"] + "/torch_reference.py", "torch_reference")
+    results = []
+    for source, path in job["submissions"].items():
+        try:
+            entry = load(path, f"submission_{source}").custom_kernel
+            one_case(entry, reference, job["cases"][0]["arguments"])  # a board's warm-up
+        except Exception:  # noqa: BLE001 - a stranger's process would say it too, and the others go on
+            traceback.print_exc()
+            results.append({"source": source, "case": "", "error": traceback.format_exc(limit=-1)[-300:]})
+            continue
+        for case in job["cases"]:
+            found = {"source": source, "case": case["case"]}
+            try:
+                results.append(found | one_case(entry, reference, dict(case["arguments"])))
+            except Exception:  # noqa: BLE001
+                traceback.print_exc()
+                results.append(found | {"error": traceback.format_exc(limit=-1)[-300:]})
+    return results
+
+
+def load(path: str, name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def one_case(entry: Any, reference: Any, arguments: dict[str, int]) -> dict[str, Any]:
+    """Mean and standard error in ms; every output is checked."""
+    import torch
+
+    samples: list[float] = []
+    began = time.monotonic()
+    while len(samples) < MAX_RUNS:
+        arguments["seed"] += 13
+        data = reference.generate_input(**arguments)
+        copy = tuple(tensor.clone() for tensor in data)
+        torch.cuda.synchronize()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        clear_l2(torch)
+        start.record()
+        output = entry(data)
+        end.record()
+        torch.cuda.synchronize()
+        if not reference.is_right(copy, output):
+            return {"right": False, "error": f"wrong in run {len(samples) + 1}"}
+        if not all(torch.equal(a, b) for a, b in zip(copy[:-1], data[:-1], strict=True)):
+            return {"right": False, "error": "an input was changed"}
+        samples.append(start.elapsed_time(end))
+        mean, error = mean_and_error(samples)
+        if len(samples) > 2 and (error < 0.001 * mean or time.monotonic() - began > CASE_S):
+            break
+    return {"right": True, "ms": mean, "spread": error / mean, "runs": len(samples)}
+
+
+def clear_l2(torch: Any) -> None:
+    torch.empty((32, 1024, 1024), dtype=torch.int64, device="cuda").fill_(42)
+
+
+def mean_and_error(samples: list[float]) -> tuple[float, float]:
+    mean = statistics.fmean(samples)
+    return mean, statistics.stdev(samples) / math.sqrt(len(samples)) if len(samples) > 1 else math.inf
+
+
+def theirs(folder: Path, submissions: dict[str, str], env: dict[str, str]) -> list[dict[str, Any]]:
+    from kernelwright.leaderboard.board_file import read_board_file
+    from kernelwright.problems.loader import load_problem
+
+    ours = {case.id for case in load_problem(folder).cases(slow=False)}
+    cases: dict[str, dict[str, Any]] = {}
+    for case in read_board_file(folder).cases:
+        arguments = dict(case.arguments) | ({"contention": 0} if "contention" in case.arguments else {})
+        if case.case in ours:
+            cases.setdefault(case.case, {"case": case.case, "arguments": arguments})
+    job, answer = folder / "job.json", folder / "answer.json"
+    job.write_text(
+        json.dumps({"folder": str(folder), "submissions": submissions, "cases": list(cases.values())})
+    )
+    command = [sys.executable, str(Path(__file__).resolve()), "--evaluate", str(job), str(answer)]
+    try:
+        subprocess.run(command, env=env, check=True, timeout=EVALUATE_S)
+        found: list[dict[str, Any]] = json.loads(answer.read_text())
+    except (OSError, ValueError, subprocess.SubprocessError):
+        traceback.print_exc()
+        found = [
+            {"source": s, "case": "", "error": "the evaluating process ended early"} for s in submissions
+        ]
+    return found
+
+
+# -- ours -------------------------------------------------------------------------------------------------
+
+
+async def ours(folder: Path, device: str) -> dict[tuple[str, str], dict[str, Any]]:
+    from kernelwright.core.outcome import Status
+    from kernelwright.devices.base import TimingProtocol
+    from kernelwright.harness.local import LocalHarness
+
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    timing = TimingProtocol(runs=45, dropped=5, graph_below_ms=0.0)
+    async with LocalHarness(folder, device, compile_workers=2, timing=timing) as harness:
+        for source in SOURCES:
+            candidate = candidate_of(folder, source, harness.facts)
+            compiled = await harness.compile(candidate)
+            outcome = (
+                compiled.as_outcome() if compiled.status else await harness.benchmark(candidate, compiled)
+            )
+            for finding in outcome.findings:
+                print(f"ours: {folder.name}/{source}: {finding}", file=sys.stderr)
+            if outcome.status is not Status.MEASURED:
+                print(f"ours: {folder.name}/{source}: {outcome.status} {outcome.reason}", file=sys.stderr)
+                found[source, ""] = {"error": f"{outcome.status}: {outcome.reason}"}
+            for case in outcome.cases:
+                mean, error = mean_and_error(list(case.samples_ms))
+                found[source, case.case] = {"ms": mean, "spread": error / mean}
+    return found
+
+
+def joined(
+    name: str,
+    mine: dict[tuple[str, str], dict[str, Any]],
+    board: list[dict[str, Any]],
+    faults: dict[str, str],
+) -> list[Row]:
+    by_case = {(entry["source"], entry["case"]): entry for entry in board}
+    cases = list(dict.fromkeys(case for _, case in [*mine, *by_case] if case)) or [""]
+    rows = []
+    for source in SOURCES:
+        for case in cases:
+            a = mine.get((source, case), mine.get((source, ""), {"error": "ours: not measured"}))
+            b = by_case.get((source, case), by_case.get((source, ""), {"error": "theirs: not measured"}))
+            error = "; ".join(filter(None, (faults.get(source), a.get("error"), b.get("error"))))
+            rows.append(
+                Row(
+                    name,
+                    source,
+                    case,
+                    a.get("ms"),
+                    a.get("spread"),
+                    b.get("ms"),
+                    b.get("spread"),
+                    b.get("runs"),
+                    b.get("right"),
+                    " ".join(error.split()),
+                )
+            )
+    return rows
+
+
+def measure(options: argparse.Namespace, root: Path) -> list[Row]:
+    from kernelwright.leaderboard.export.targets import gpu_facts
+
+    began, env = time.monotonic(), environment(root)
+    facts = gpu_facts(options.gpu)
+    folders = {name: prepare(name, root, options.most_bytes) for name in options.problems}
+    paths = {(n, s): export(folder, s, facts, facts.arch) for n, folder in folders.items() for s in SOURCES}
+    builds = {path: start_build(path, env) for path in paths.values()}
+    if not options.overlap:
+        faults = end_builds(builds, began)
+        print(f"built after {time.monotonic() - began:.0f} s", file=sys.stderr)
+    mine = {name: guarded(folder, options.device) for name, folder in folders.items()}
+    print(f"ours after {time.monotonic() - began:.0f} s", file=sys.stderr)
+    if options.overlap:
+        faults = end_builds(builds, began)
+    rows: list[Row] = []
+    for name, folder in folders.items():
+        broken = {s: faults[paths[name, s]] for s in SOURCES if paths[name, s] in faults}
+        good = {s: str(paths[name, s]) for s in SOURCES if s not in broken}
+        board = theirs(folder, good, env) if good else []
+        rows += joined(name, mine[name], board, broken)
+        print(f"{name} after {time.monotonic() - began:.0f} s", file=sys.stderr)
+    return rows
+
+
+def guarded(folder: Path, device: str) -> dict[tuple[str, str], dict[str, Any]]:
+    try:
+        return asyncio.run(ours(folder, device))
+    except Exception as error:  # noqa: BLE001 - the other problems are measured all the same
+        traceback.print_exc()
+        return {(source, ""): {"error": f"ours: {error}"} for source in SOURCES}
+
+
+def show(rows: list[Row]) -> None:
+    print(
+        f"{'problem':10} {'candidate':9} {'case':24} {'ours ms':>10} {'theirs ms':>10} {'ratio':>7}  result"
+    )
+    for row in rows:
+        numbers = [f"{v:10.5f}" if v else f"{'-':>10}" for v in (row.ours_ms, row.theirs_ms)]
+        ratio = f"{row.ratio:7.4f}" if row.ratio else f"{'-':>7}"
+        result = "right" if row.right else "WRONG" if row.right is False else "missing"
+        runs = f" ({row.theirs_runs} runs, {row.theirs_spread:.2%})" if row.theirs_spread is not None else ""
+        print(
+            f"{row.problem:10} {row.candidate:9} {row.case:24} {' '.join(numbers)} {ratio}  {result}{runs} {row.error}"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--gpu", default="H200", help="the GPU's name, for architecture and plans")
+    parser.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=PROBLEMS)
+    parser.add_argument(
+        "--most-bytes", type=int, default=2**28, help="larger cases take long to draw and are left out"
+    )
+    parser.add_argument("--limit", type=float, default=0.02)
+    parser.add_argument("--overlap", action="store_true", help="measure ours while the builds run")
+    parser.add_argument("--json", type=Path, default=None)
+    parser.add_argument("--keep", type=Path, default=None, help="where the exported files stay")
+    parser.add_argument("--evaluate", nargs=2, default=None, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.evaluate:
+        job, answer = map(Path, options.evaluate)
+        answer.write_text(json.dumps(evaluate(json.loads(job.read_text()))))
+        return 0
+    with tempfile.TemporaryDirectory() as temporary:
+        rows = measure(options, Path(temporary))
+        if options.keep:
+            shutil.copytree(
+                temporary, options.keep, ignore=shutil.ignore_patterns("extensions"), dirs_exist_ok=True
+            )
+    show(rows)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows], indent=1))
+    apart = [row for row in rows if not row.right or not row.ratio or abs(row.ratio - 1) > options.limit]
+    print(f"{len(rows) - len(apart)} of {len(rows)} right and within {options.limit:.0%}")
+    return 1 if apart or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
