@@ -103,7 +103,7 @@ def died() -> BoardError:
 
 
 async def attach(board: FakeBoard, **values: object) -> Attached:
-    return Attached(board, await board.info(), SIZES, submit=True, **values)  # type: ignore[arg-type]
+    return Attached(board, await board.info(), SIZES, **{"submit": True, **values})  # type: ignore[arg-type]
 
 
 async def no_sleep(seconds: float) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.quota import Quota
 from kernelwright.campaign.settings import Settings
-from kernelwright.campaign.submitting import Submitter
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Status
 from kernelwright.generation.base import Proposal
@@ -116,16 +114,7 @@ async def test_the_baseline_first_then_what_won_each_ranked_after_its_test(memor
 
 async def test_without_submit_ranks_are_read_and_nothing_is_sent(memory: Memory) -> None:
     board = FakeBoard(official())
-    campaign = await make(memory, board)
-    assert campaign.board is not None
-    assert campaign.submitting is not None
-    campaign.submitting = Submitter(
-        campaign.scene,
-        replace(campaign.board, submit=False),
-        campaign.submitting.places,
-        checks=campaign.succession,
-        heard=lambda: None,
-    )
+    campaign = await make(memory, board, submit=False)
     result = await campaign.run()
     assert board.sent == []
     assert memory.submissions("c1") == []
