@@ -105,6 +105,7 @@ def serve(app: ASGIApp) -> Iterator[str]:
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, lifespan="off", ws="none")
     server = uvicorn.Server(config)
     socket = config.bind_socket()
+    socket.listen()  # who asks before the server has begun waits for it
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
     thread.start()
     try:

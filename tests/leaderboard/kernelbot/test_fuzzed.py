@@ -129,7 +129,7 @@ frames = st.lists(
 
 
 @pytest.mark.parametrize("what", ASK)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(answer=answering())
 def test_any_answer_is_a_record_or_one_line_without_the_credential(
     what: str, answer: Callable[[httpx.Request], httpx.Response]
