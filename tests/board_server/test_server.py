@@ -70,7 +70,7 @@ async def test_two_hundred_submitters_at_once_lose_nothing(data: Path) -> None:
             sent = await asyncio.gather(*(one(number) for number in range(SUBMITTERS)))
             assert len(set(sent)) == SUBMITTERS
             while len(places := await boards[0].ranks(1000)) < SUBMITTERS:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.25)
     assert len(places) == SUBMITTERS
     assert {place.submission for place in places} == set(sent)
     scores = [place.score_s for place in places]
@@ -118,6 +118,15 @@ async def test_a_signal_ends_it_in_order(data: Path) -> None:
     store.close()
     assert kept is not None
     assert (kept.verdict.state, kept.attempts) == (State.WAITING, 0)
+
+
+async def test_a_server_whose_evaluator_ends_ends_too(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise UserError("the disk is full")
+
+    monkeypatch.setattr(Store, "waiting", broken)
+    with pytest.raises(UserError, match="the disk is full"):
+        await serve(Settings([listing()], ["cpu"], data, port=0), lambda _: None, Benches().open)
 
 
 async def test_a_second_server_and_a_taken_port_are_refused(data: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +20,14 @@ from kernelwright.board_server.records import Listing, Rules
 from kernelwright.board_server.service import Service
 from kernelwright.board_server.store import Store
 from kernelwright.core.errors import UserError
+from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
 
 RESERVED: Final = frozenset({"api", "submissions"})
 COMPILE_WORKERS: Final = 8
 CONNECTIONS: Final = 1000
+KEEP_ALIVE_S: Final = 75
+"""Longer than clients keep an idle connection: a request must not meet a server that is just closing it."""
 
 
 @dataclass(frozen=True)
@@ -38,28 +42,34 @@ class Settings:
     rules: Rules = field(default_factory=Rules)
 
 
-async def open_local(listing: Listing, device: str, seed: int) -> Bench:
-    """The harness of this machine."""
+async def open_local(
+    listing: Listing, device: str, seed: int, notify: Callable[[str], None] = silent
+) -> Bench:
+    """The harness of this machine. ``notify`` hears what it waits for."""
     harness = LocalHarness(
         listing.problem.folder,
         device,
         seed=seed,
         compile_workers=min(COMPILE_WORKERS, os.cpu_count() or 1),
         slow_cases=listing.slow_cases,
+        notify=notify,
     )
     await harness.start()
     return harness
 
 
 async def serve(
-    settings: Settings, notify: Callable[[str], None], open_bench: OpenBench = open_local
+    settings: Settings, notify: Callable[[str], None], open_bench: OpenBench | None = None
 ) -> None:
     """Serve until a signal. ``notify`` hears where, once requests are taken.
 
     Raises UserError and HarnessError where it cannot begin.
     """
     with _listening(settings.host, settings.port) as listener, only_server(settings.data):
-        async with running(settings, notify, open_bench) as (service, work):
+        async with running(settings, notify, open_bench or partial(open_local, notify=notify)) as (
+            service,
+            work,
+        ):
             config = uvicorn.Config(
                 make_app(service, notify),
                 log_level="warning",
@@ -67,6 +77,7 @@ async def serve(
                 lifespan="off",
                 server_header=False,
                 limit_concurrency=CONNECTIONS,
+                timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=3,
             )
             server = _Server(config)
@@ -114,7 +125,7 @@ def _url(listener: socket.socket) -> str:
 
 @contextlib.asynccontextmanager
 async def running(
-    settings: Settings, notify: Callable[[str], None], open_bench: OpenBench = open_local
+    settings: Settings, notify: Callable[[str], None], open_bench: OpenBench
 ) -> AsyncIterator[tuple[Service, list[asyncio.Task[None]]]]:
     """The service, and its evaluators at work: a task that ends is a fault.
 
