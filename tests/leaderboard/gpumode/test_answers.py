@@ -91,6 +91,11 @@ def test_a_truncated_answer_never_passes(end: int) -> None:
     assert read(TIMES[:end]).state is State.FAILED
 
 
+def test_messages_of_several_lines_change_nothing() -> None:
+    text = TIMES.replace("check:", "ERROR AT (0,): 1.0 2.0\nERROR AT (0,): 3.0 4.0\nno key\ncheck:")
+    assert read(text) == read(TIMES)
+
+
 def test_how_it_ended_counts() -> None:
     assert read(TIMES, code=None).state is State.TIMED_OUT
     assert read(TIMES, code=112).reason == "it ended with code 112: a result is wrong"

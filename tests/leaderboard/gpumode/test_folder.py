@@ -67,6 +67,7 @@ def test_a_board_s_problem_is_a_problem_of_ours(
     inputs = problem.make_inputs(case, 0, seed=1)
     outputs = problem.reference(case, inputs, np)
     assert np.array_equal(outputs["C"], inputs["A"].astype(float) + inputs["B"])
+    assert (problem.spec.tolerance.rtol, problem.spec.tolerance.atol) == (2.0**-10, 1e-8)
     assert problem.work(case) == (3 * 2 * case.sizes["size"] ** 2, 0)
 
 
@@ -92,6 +93,13 @@ def test_the_board_file_and_the_boards_own_files(tree: Path, tmp_path: Path) -> 
     for name in ("reference.py", "task.py", "task.yml"):
         assert (target / "board" / name).read_bytes() == (tree / "matmul_py" / name).read_bytes()
     check_sources(target, board)
+    (target / "baseline.cu").write_text(BASELINE, encoding="utf-8")
+    problem = load_problem(target)
+    assert problem.spec.tolerance.rms > 0
+    assert problem.work(problem.cases(slow=False)[-1]) == (
+        2 * (4096**2 + 2 * 4096 * 5120),
+        2 * 4096**2 * 5120,
+    )
 
 
 def test_what_was_assumed_is_said(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,8 +151,23 @@ def test_what_cannot_be_read_is_asked_for(
     )
     assert run(str(tree / "vectoradd_py"), "-o", str(target), "--arguments", str(tables)) == 0
     (target / "baseline.cu").write_text(BASELINE, encoding="utf-8")
-    assert load_problem(target).spec.tolerance.rtol == 0.01
+    problem = load_problem(target)
+    assert problem.spec.tolerance.rtol == 0.01
+    case = problem.cases(slow=True)[0]
+    inputs = problem.make_inputs(case, 0, seed=1)
+    assert np.array_equal(problem.reference(case, inputs, np)["C"], inputs["A"].astype(float) + inputs["B"])
     assert read_board_file(target).abi == Abi(("A", "B", "C"), "C", sizes={"size": Axis("A", 0)})
+
+
+def test_a_users_names_are_the_items(tree: Path, tmp_path: Path) -> None:
+    shape = {"dtype": "float16", "shape": ["size", "size"]}
+    arguments = [{"name": n, "role": r, **shape} for n, r in (("x", "in"), ("y", "in"), ("z", "out"))]
+    user = UserTables.model_validate({"arguments": arguments})
+    written = write_problem_folder(read_task_folder(tree / "vectoradd_py"), tmp_path / "mine", user=user)
+    assert read_board_file(tmp_path / "mine").abi == Abi(("x", "y", "z"), "z", sizes={"size": Axis("x", 0)})
+    assert any("items in this order: x, y, z" in note for note in written.notes)
+    assert written.missing == ("reference.py", "baseline.cu")
+    assert any("it is about A, B, C, the arguments are x, y, z" in note for note in written.notes)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ a process that ran a stranger's code: whatever is odd makes a failed result with
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, geometric_mean
 from typing import Final
@@ -17,6 +18,7 @@ MAX_LINES: Final = 100_000
 MAX_VALUE: Final = 10_000
 MAX_SECONDS: Final = 1e6
 SEED: Final = "seed"
+_KEY: Final = re.compile(r"check|(test|benchmark)(-count|\.\d{1,4}\.\w{1,20})", re.ASCII)
 EXITS: Final = {
     110: "CUDA failed", 111: "it got no pipe", 112: "a result is wrong", 113: "it cannot read the cases",
     114: "it took too long",
@@ -45,10 +47,10 @@ def read_lines(text: str) -> tuple[dict[str, str], str]:
     for number, line in enumerate(text.splitlines()):
         if number >= MAX_LINES:
             return said, f"it says more than {MAX_LINES} lines"
-        key, colon, value = line.partition(":")
-        if not colon:
-            continue
+        key, _, value = line.partition(":")
         name, content = key.strip(), value.strip()[:MAX_VALUE]
+        if not _KEY.fullmatch(name):
+            continue  # a message of several lines goes on
         if said.setdefault(name, content) != content:
             return said, f"it says {_short(name)!r} twice and differently"
     return said, ""

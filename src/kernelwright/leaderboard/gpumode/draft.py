@@ -293,7 +293,7 @@ def _abi(
     """How arguments are handed over; ``None`` with a note where one output cannot be returned."""
     given = user.abi
     outputs = tuple(a.name for a in arguments if a.is_output)
-    items = given.items or facts.inputs.names or tuple(a.name for a in arguments if a.shape)
+    items = given.items or _items(facts, arguments, notes)
     results = tuple(name for name in facts.results if name in outputs) or outputs
     returns = given.returns or (results[0] if len(results) == 1 else "")
     if not returns:
@@ -313,6 +313,17 @@ def _abi(
             )
     style = given.style or (facts.inputs.style if facts.inputs.names else "tuple")
     return Abi(items, returns, style, axes, given.entry)
+
+
+def _items(facts: Facts, arguments: Sequence[Argument], notes: list[str]) -> tuple[str, ...]:
+    """What generate_input returns; the arguments in their order where nobody knows, or a user named them anew."""
+    named = tuple(argument.name for argument in arguments if argument.shape)
+    inputs = {argument.name for argument in arguments if argument.is_input}
+    if inputs <= set(facts.inputs.names):
+        return facts.inputs.names
+    if facts.inputs.names:
+        notes.append(f"[abi] of board.toml takes the arguments for items in this order: {', '.join(named)}")
+    return named
 
 
 def _axis(size: str, arguments: Sequence[Argument], items: Sequence[str]) -> Axis | None:

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,7 @@ from kernelwright.leaderboard.board_file import (
 )
 from kernelwright.leaderboard.gpumode.draft import Draft, draft
 from kernelwright.leaderboard.gpumode.files import MAX_SOURCE_BYTES, read_text
-from kernelwright.leaderboard.gpumode.inputs_read import Returned
+from kernelwright.leaderboard.gpumode.inputs_read import UNKNOWN_FILL, Returned, Tensor
 from kernelwright.leaderboard.gpumode.reference_facts import Facts, read_reference
 from kernelwright.leaderboard.gpumode.task import Task
 from kernelwright.leaderboard.gpumode.translate import NotPlain, Translated, translate
@@ -66,7 +66,8 @@ def write_problem_folder(
     """
     user = user or UserTables()
     facts = read_reference(task.sources.get(REFERENCE, ""), f"{task.origin}: {REFERENCE}", described)
-    own, why = _reference(facts, task.name)
+    facts = _as_said(facts, user)
+    own, why = _reference(facts, task.name, user)
     made = draft(task, problem_name(task.name), facts, user, own.product if own else None)
     texts = {
         "problem.toml": format_problem(made.problem),
@@ -91,11 +92,31 @@ def problem_name(text: str) -> str:
     return re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-_")[:60] or "imported"
 
 
-def _reference(facts: Facts, title: str) -> tuple[Translated | None, str]:
+def _as_said(facts: Facts, user: UserTables) -> Facts:
+    """With what the user says of items that could not be read."""
+    said = {argument.name: argument for argument in user.arguments if argument.shape}
+    values = tuple(
+        Tensor(said[name].dtype, said[name].shape or (), UNKNOWN_FILL)
+        if name in said and not isinstance(value, Tensor)
+        else value
+        for name, value in zip(facts.inputs.names, facts.inputs.values, strict=True)
+    )
+    outputs = tuple(n for n in facts.inputs.names if n in said and said[n].is_output) or facts.outputs
+    return replace(facts, inputs=replace(facts.inputs, values=values), outputs=outputs)
+
+
+def _reference(facts: Facts, title: str, user: UserTables) -> tuple[Translated | None, str]:
     try:
-        return translate(facts, title), ""
+        own = translate(facts, title)
     except NotPlain as error:
         return None, str(error)
+    named = {argument.name for argument in user.arguments if argument.shape}
+    if named and named != own.arrays:
+        return (
+            None,
+            f"it is about {', '.join(sorted(own.arrays))}, the arguments are {', '.join(sorted(named))}",
+        )
+    return own, ""
 
 
 def _board(task: Task, made: Draft) -> BoardFile:

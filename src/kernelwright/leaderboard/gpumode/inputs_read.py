@@ -53,13 +53,18 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Number:
+    """A number that is no size; its value is mostly not known."""
+
+
+@dataclass(frozen=True)
 class Unknown:
     """What cannot be read."""
 
     line: int = 0
 
 
-Value = Size | Tensor | Unknown
+Value = Size | Tensor | Number | Unknown
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Returned:
     @property
     def readable(self) -> bool:
         """Whether every item is known."""
-        return bool(self.values) and not any(isinstance(value, Unknown) for value in self.values)
+        return bool(self.values) and all(isinstance(value, Size | Tensor) for value in self.values)
 
 
 def read_inputs(function: ast.FunctionDef) -> Returned:
@@ -177,6 +182,10 @@ class _Reader:
                 return self.values.get(name, Unknown(node.lineno))
             case ast.Constant(value=int() as number) if not isinstance(number, bool):
                 return Size(str(number))
+            case ast.Constant(value=float()) | ast.Call(func=ast.Attribute(value=ast.Name(id="math"))):
+                return Number()
+            case ast.UnaryOp(op=ast.USub(), operand=operand) if not isinstance(self._value(operand), Unknown):
+                return _negated(self._value(operand))
             case ast.BinOp(left=left, op=operator, right=right):
                 return self._binary(self._value(left), operator, self._value(right), node)
             case ast.Call(func=ast.Name(id="int"), args=[inner]):
@@ -192,14 +201,13 @@ class _Reader:
         symbol = symbols.get(type(operator))
         if isinstance(left, Size) and isinstance(right, Size) and symbol:
             return Size(f"{in_brackets(left.text)} {symbol} {in_brackets(right.text)}")
-        if isinstance(left, Tensor) and not isinstance(right, Tensor):
+        if isinstance(left, Size | Number) and isinstance(right, Size | Number):
+            return Number()
+        if isinstance(left, Tensor) and isinstance(right, Size | Number):
             return _scaled(left, operator, _number(node.right))
-        if (
-            isinstance(right, Tensor)
-            and not isinstance(left, Tensor)
-            and isinstance(operator, ast.Mult | ast.Add)
-        ):
-            return _scaled(right, operator, _number(node.left))
+        if isinstance(right, Tensor) and isinstance(left, Size | Number):
+            known = isinstance(operator, ast.Mult | ast.Add)
+            return _scaled(right, operator, _number(node.left) if known else None)
         if isinstance(left, Tensor) and isinstance(right, Tensor) and left.shape == right.shape:
             return replace(left, fill=UNKNOWN_FILL)
         return Unknown(node.lineno)
@@ -254,6 +262,8 @@ class _Reader:
         numbers = [_number(argument) for argument in call.args]
         if method in _SAME:
             return tensor
+        if method == "item":
+            return Number()
         if method in {"to", "type"}:
             return _cast(tensor, call)
         if method in _CASTS:
@@ -270,6 +280,10 @@ def _changed(known: Value | None) -> Value:
     if not isinstance(known, Tensor):
         return Unknown()
     return replace(known, fill=UNKNOWN_FILL if known.fill is None else known.fill, changed=True)
+
+
+def _negated(value: Value) -> Value:
+    return replace(value, fill=UNKNOWN_FILL) if isinstance(value, Tensor) else Number()
 
 
 def _drawn(method: str, numbers: list[float | None]) -> Fill:

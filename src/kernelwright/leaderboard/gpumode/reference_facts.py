@@ -69,7 +69,10 @@ def read_reference(text: str, origin: str, described: Returned | None = None) ->
     inside = dict(zip(parameters, inputs.names, strict=False))
     filled = [inside[name] for name in _stored(reference) if name in inside]
     returned = [inside[name] for name in _returned(reference) if name in inside]
-    outputs = tuple(dict.fromkeys([*filled, *(n for n in returned if n in _buffers(inputs))]))
+    buffers = _buffers(inputs)
+    outputs = tuple(dict.fromkeys([*filled, *(n for n in returned if n in buffers)]))
+    if not outputs and len(buffers) == 1 and parameters:
+        outputs = buffers  # what is returned is new; the one buffer that nobody reads is there for it
     results = tuple(name for name in returned if name in outputs) or outputs
     return Facts(_tolerance(tree, functions), inputs, outputs, results, reference, parameters)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kernelwright.leaderboard.gpumode.inputs_read import Tensor
+from kernelwright.leaderboard.gpumode.inputs_read import Size, Tensor
 from kernelwright.leaderboard.gpumode.reference_facts import Facts
 
 _SYMBOLS: Final[dict[type[ast.operator], str]] = {
@@ -39,9 +39,13 @@ class NotPlain(Exception):  # noqa: N818 - reads as what was met
 
 @dataclass(frozen=True)
 class Translated:
-    """The text of our ``reference.py``. ``product``: the two arguments of a matrix product, where that is all."""
+    """The text of our ``reference.py``, for arrays of these names.
+
+    ``product``: the two arguments of a matrix product, where that is all.
+    """
 
     text: str
+    arrays: frozenset[str]
     product: tuple[str, str] | None = None
 
 
@@ -69,7 +73,8 @@ def translate(facts: Facts, title: str) -> Translated:
         *(f"    {line}" for line in writer.lines),
         f"    return {{{', '.join(ends)}}}",
     ]
-    return Translated("\n".join(lines) + "\n", writer.product(facts))
+    arrays = frozenset([*inputs, *facts.outputs])
+    return Translated("\n".join(lines) + "\n", arrays, writer.product(facts))
 
 
 class _Writer:
@@ -78,13 +83,13 @@ class _Writer:
     def __init__(self, facts: Facts) -> None:
         self._inside = dict(zip(facts.parameters, facts.inputs.names, strict=True))
         known = dict(zip(facts.inputs.names, facts.inputs.values, strict=True))
-        self._sizes = {inside for inside, name in self._inside.items() if not isinstance(known[name], Tensor)}
+        sizes = {inside for inside, name in self._inside.items() if isinstance(known[name], Size)}
         self.names: dict[str, str] = {
-            inside: f'sizes["{name}"]' if inside in self._sizes else name
+            inside: f'sizes["{name}"]' if inside in sizes else name
             for inside, name in self._inside.items()
-            if name not in facts.outputs
+            if name not in facts.outputs and isinstance(known[name], Size | Tensor)
         }
-        self._first = next((name for inside, name in self._inside.items() if inside not in self._sizes), "")
+        self._first = next((name for name in self.names.values() if "[" not in name), "")
         self._taken = {*facts.inputs.names, *_TAKEN}
         self._outputs = {inside: name for inside, name in self._inside.items() if name in facts.outputs}
         self.lines: list[str] = []
@@ -114,8 +119,12 @@ class _Writer:
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy_"), args=[value])
             ) if name in self._outputs:
                 self.outputs[self._outputs[name]] = self._text(value)
-            case ast.Return(value=ast.Name() | ast.Tuple()):
-                pass  # outputs are known by their names
+            case ast.Return(value=ast.Name(id=name)) if name in self._outputs:
+                pass
+            case ast.Return(value=ast.Tuple(elts=items)) if all(_is_one_of(i, self._outputs) for i in items):
+                pass
+            case ast.Return(value=ast.expr() as value) if len(self._outputs) == 1 and not self.outputs:
+                self.outputs[next(iter(self._outputs.values()))] = self._text(value)
             case _:
                 raise NotPlain(statement)
 
@@ -221,6 +230,10 @@ class _Writer:
                 if [*self.outputs.values()] == [f"({left} @ {right})"] and not self.lines:
                     return left, right
         return None
+
+
+def _is_one_of(node: ast.expr, names: Mapping[str, str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
 
 
 def _is_all(part: ast.expr) -> bool:
