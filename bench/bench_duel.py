@@ -7,8 +7,8 @@ Three parts, one JSON line each and a table at the end; exit code 1 when a figur
 * ``equal``: a candidate against its copy (other text, same binary) on mid cases of three problems. Promoted: 1 % at most.
 * ``one_percent``: two kernels whose times are 1 % apart, by a chain of dependent operations in a launch of its own that
   this script tunes by measuring. Ordered rightly (the faster one promoted, the slower one kept out): 99 % at least.
-* ``spread``: medians of one candidate from fresh worker processes, for kernels over 50 us: (max - min) / median 0.5 %
-  at most.
+* ``spread``: medians of one candidate, taken as a campaign's end takes those that it reports, from fresh worker
+  processes, for kernels over 50 us: (max - min) / median 0.5 % at most.
 """
 
 import argparse
@@ -23,11 +23,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kernelwright.campaign.duels import CONFIRMATION_LOOKS, STEADY_S
+from kernelwright.campaign.steady import more_rounds
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.objective import Objective, ObjectiveName
 from kernelwright.core.outcome import Status
-from kernelwright.core.statistics import LOOKS, Decision, Verdict, decide
+from kernelwright.core.statistics import LOOKS, Decision, Verdict, decide, medians
 from kernelwright.devices.base import DuelCase
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built
@@ -192,6 +194,18 @@ async def tuned(harness: LocalHarness, text: str, case: str) -> tuple[int, int]:
         length *= 2
 
 
+async def reported(harness: LocalHarness) -> dict[str, float]:
+    """The baseline's medians in ms by case, taken as a campaign takes those that it reports at its end."""
+    sides = [await build(harness, source(harness.problem.baseline_source, name)) for name in ("one", "two")]
+    batches = [(await harness.duel(sides[0], sides[1], rounds)).cases for rounds in CONFIRMATION_LOOKS]
+    more, cases = more_rounds(batches, STEADY_S)
+    if more:
+        batches.append((await harness.duel(sides[0], sides[1], more, cases)).cases)
+    if not all(batches):
+        raise SystemExit(f"{harness.problem.name}: a duel of the baseline with its copy was not measured")
+    return medians(batches, "incumbent_ms")
+
+
 async def spread(options: argparse.Namespace) -> dict[str, Any]:
     """Medians from fresh processes. A few start together, then each measures while the others rest."""
     medians: dict[str, list[float]] = {}
@@ -204,11 +218,7 @@ async def spread(options: argparse.Namespace) -> dict[str, Any]:
             for harness in group:
                 stack.push_async_callback(harness.close)
             for harness in group:
-                built = await build(harness, source(harness.problem.baseline_source, "spread"))
-                outcome = await harness.benchmark(built.candidate, built.compiled)
-                if outcome.status is not Status.MEASURED:
-                    raise SystemExit(f"{harness.problem.name}: {outcome.status}: {outcome.reason}")
-                for name, ms in outcome.times_ms().items():
+                for name, ms in (await reported(harness)).items():
                     medians.setdefault(name, []).append(ms)
     cases = {
         name: {

@@ -1,6 +1,6 @@
 """Duels: a candidate takes the lead only by an interval on paired runs, never by its medians."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from time import monotonic
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 from kernelwright.campaign.result import Confirmation
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Entry
+from kernelwright.campaign.steady import more_rounds
 from kernelwright.core.objective import Objective, ObjectiveName
 from kernelwright.core.statistics import LOOKS, Decision, Verdict, decide, medians
 from kernelwright.devices.base import DuelCase, DuelResult
@@ -17,6 +18,9 @@ from kernelwright.memory.records import Duel
 SHARE: Final = 0.1
 """Most of the budget that one duel may take, beyond its first look."""
 CONFIRMATION_LOOKS: Final = (8, 8)
+STEADY_SHARE: Final = 0.02
+STEADY_S: Final = 5.0
+"""Most that more rounds for steady medians may take: a share of the budget, and seconds."""
 
 Batches = list[tuple[DuelCase, ...]]
 
@@ -53,8 +57,7 @@ class Duels:
             self._scene.listener.note(f"confirmation: {sides}")
             return None
         batches: Batches = []
-        for rounds in CONFIRMATION_LOOKS:
-            result = await self._scene.harness.duel(*sides, rounds)
+        async for result in self._confirming(sides, batches):
             if not result.cases:
                 failed = self._failed(leader, baseline, result)
                 self._conclude(replace(failed, confirmation=not failed.at_fault))
@@ -64,7 +67,7 @@ class Duels:
         if sum(map(_rounds, batches)) < 2:
             self._scene.listener.note("confirmation: the device was never undisturbed")
             return None
-        decision = decide(batches, objective, self.fought + 1)
+        decision = decide(batches[: len(CONFIRMATION_LOOKS)], objective, self.fought + 1)
         self._conclude(self._duel(leader, baseline, decision, batches, confirmation=True))
         return Confirmation(
             baseline_ms=objective.time(medians(batches, "incumbent_ms")),
@@ -74,6 +77,16 @@ class Duels:
             high=decision.high,
             rounds=decision.rounds,
         )
+
+    async def _confirming(self, sides: tuple[Built, Built], batches: Batches) -> AsyncIterator[DuelResult]:
+        """Complete rounds, then more of the cases whose medians are not steady yet: those are what is reported."""
+        for rounds in CONFIRMATION_LOOKS:
+            yield await self._scene.harness.duel(*sides, rounds)
+        if self._scene.harness.facts.kind == "cpu":
+            return  # its times are no claims
+        more, cases = more_rounds(batches, min(STEADY_SHARE * self._scene.budget.seconds, STEADY_S))
+        if more:
+            yield await self._scene.harness.duel(*sides, more, cases)
 
     def apply(self, duel: Duel) -> None:
         """Take a duel that is in the memory into the standing."""
