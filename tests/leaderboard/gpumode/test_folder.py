@@ -228,6 +228,25 @@ def test_several_outputs_leave_the_entry_open(tmp_path: Path) -> None:
     )
 
 
+def test_a_reference_may_read_sizes(tmp_path: Path) -> None:
+    numpy_board(tmp_path)
+    file = tmp_path / "set" / "adds" / "reference.py"
+    file.write_text(
+        "def ref_kernel(data):\n    x, half, y = data\n    y[...] = x * half\n    return y\n"
+        "def generate_input(size, seed):\n    return torch.randn(size), OTHER, torch.empty(size)\n",
+        encoding="utf-8",
+    )
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("OTHER", "size // 2"), encoding="utf-8")
+    written = write_problem_folder(read_task_folder(file.parent), tmp_path / "mine")
+    assert written.missing == ("baseline.cu",)
+    assert '(sizes["size"] // 2)' in (written.folder / "reference.py").read_text(encoding="utf-8")
+    file.write_text(text.replace("OTHER", "seed"), encoding="utf-8")
+    written = write_problem_folder(read_task_folder(file.parent), tmp_path / "other")
+    assert written.missing == ("reference.py", "baseline.cu")
+    assert any("it reads seed, which is no size" in note for note in written.notes)
+
+
 @pytest.fixture
 def server() -> Iterator[str]:
     """A board that answers every question with one list."""

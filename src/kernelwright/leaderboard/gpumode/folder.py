@@ -69,6 +69,8 @@ def write_problem_folder(
     facts = _as_said(facts, user)
     own, why = _reference(facts, task.name, user)
     made = draft(task, problem_name(task.name), facts, user, own.product if own else None)
+    if own and (absent := sorted(own.sizes - set(made.problem["cases"][0]["sizes"]))):
+        own, why = None, f"it reads {absent[0]}, which is no size: name it in sizes of --arguments"
     texts = {
         "problem.toml": format_problem(made.problem),
         BOARD_FILE: format_board_file(_board(task, made)),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kernelwright.core.expressions import parse
 from kernelwright.leaderboard.gpumode.inputs_read import Size, Tensor
 from kernelwright.leaderboard.gpumode.reference_facts import Facts
 
@@ -39,13 +40,14 @@ class NotPlain(Exception):  # noqa: N818 - reads as what was met
 
 @dataclass(frozen=True)
 class Translated:
-    """The text of our ``reference.py``, for arrays of these names.
+    """The text of our ``reference.py``, for arrays of these names and at least these sizes.
 
     ``product``: the two arguments of a matrix product, where that is all.
     """
 
     text: str
     arrays: frozenset[str]
+    sizes: frozenset[str]
     product: tuple[str, str] | None = None
 
 
@@ -74,7 +76,8 @@ def translate(facts: Facts, title: str) -> Translated:
         f"    return {{{', '.join(ends)}}}",
     ]
     arrays = frozenset([*inputs, *facts.outputs])
-    return Translated("\n".join(lines) + "\n", arrays, writer.product(facts))
+    sizes = frozenset(writer.sizes)
+    return Translated("\n".join(lines) + "\n", arrays, sizes, writer.product(facts))
 
 
 class _Writer:
@@ -83,13 +86,16 @@ class _Writer:
     def __init__(self, facts: Facts) -> None:
         self._inside = dict(zip(facts.parameters, facts.inputs.names, strict=True))
         known = dict(zip(facts.inputs.names, facts.inputs.values, strict=True))
-        sizes = {inside for inside, name in self._inside.items() if isinstance(known[name], Size)}
-        self.names: dict[str, str] = {
-            inside: f'sizes["{name}"]' if inside in sizes else name
-            for inside, name in self._inside.items()
-            if name not in facts.outputs and isinstance(known[name], Size | Tensor)
-        }
-        self._first = next((name for name in self.names.values() if "[" not in name), "")
+        self.names: dict[str, str] = {}
+        self.sizes: set[str] = set()
+        for inside, name in self._inside.items():
+            value = known[name]
+            if isinstance(value, Size):
+                self.names[inside] = f"({_sized(value.text)})"
+                self.sizes |= parse(value.text).names
+            elif isinstance(value, Tensor) and name not in facts.outputs:
+                self.names[inside] = name
+        self._first = next((name for name in self.names.values() if name.isidentifier()), "")
         self._taken = {*facts.inputs.names, *_TAKEN}
         self._outputs = {inside: name for inside, name in self._inside.items() if name in facts.outputs}
         self.lines: list[str] = []
