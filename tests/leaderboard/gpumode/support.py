@@ -2,9 +2,11 @@
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kernelwright.leaderboard.gpumode.files import read_task_folder
 from kernelwright.leaderboard.gpumode.folder import write_problem_folder
+from kernelwright.leaderboard.gpumode.task import Task
 from kernelwright.leaderboard.gpumode.user_tables import UserTables
 
 DATA = Path(__file__).parents[2] / "data" / "gpumode"
@@ -76,6 +78,12 @@ def repository(root: Path) -> Path:
         shutil.copy(OWN / f"{name}.py", problem / "reference.py")
         shutil.copy(OWN / "task.py", problem)
     return folder
+
+
+def board_task(name: str) -> Task:
+    """One of the four problems without a repository around it."""
+    with TemporaryDirectory() as folder:
+        return read_task_folder(repository(Path(folder)) / f"{name}_py")
 
 
 def numpy_board(root: Path, reference: str = NUMPY_REFERENCE, task: str = NUMPY_TASK) -> Path:

@@ -4,12 +4,15 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kernelwright.cli.main import main
 from kernelwright.core.errors import UserError
@@ -20,8 +23,9 @@ from kernelwright.leaderboard.gpumode.files import read_task_folder
 from kernelwright.leaderboard.gpumode.folder import write_problem_folder
 from kernelwright.leaderboard.gpumode.user_tables import UserTables, read_user_tables
 from kernelwright.problems.loader import load_problem
-from tests.leaderboard.gpumode.support import DATA, NUMPY_TABLES, OWN, numpy_board, repository
+from tests.leaderboard.gpumode.support import DATA, NUMPY_TABLES, OWN, board_task, numpy_board, repository
 
+TASKS = {name: board_task(name) for name in ("vectoradd", "grayscale", "histogram", "matmul")}
 BASELINE = """/* kernelwright
 [[launch]]
 kernel = "add"
@@ -245,6 +249,36 @@ def test_a_reference_may_read_sizes(tmp_path: Path) -> None:
     written = write_problem_folder(read_task_folder(file.parent), tmp_path / "other")
     assert written.missing == ("reference.py", "baseline.cu")
     assert any("it reads seed, which is no size" in note for note in written.notes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(["vectoradd", "grayscale", "histogram", "matmul"]),
+    cuts=st.lists(
+        st.tuples(
+            st.integers(0, 900),
+            st.integers(1, 25),
+            st.sampled_from(["", "(", "size", "x", "1", "[0]", "torch."]),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_no_reference_crashes(
+    tmp_path_factory: pytest.TempPathFactory, name: str, cuts: list[tuple[int, int, str]]
+) -> None:
+    text = (OWN / f"{name}.py").read_text(encoding="utf-8")
+    for start, length, put in cuts:
+        text = text[:start] + put + text[start + length :]
+    task = replace(TASKS[name], sources={**TASKS[name].sources, "reference.py": text})
+    place = tmp_path_factory.mktemp("place")
+    try:
+        written = write_problem_folder(task, place / "mine")
+    except UserError as error:
+        assert len(str(error).splitlines()) == 1  # noqa: PT017 - either is fine
+        assert list(place.iterdir()) == []
+    else:
+        assert read_board_file(written.folder).leaderboard == TASKS[name].name
 
 
 @pytest.fixture
