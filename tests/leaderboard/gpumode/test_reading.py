@@ -1,6 +1,7 @@
 """What is read off a board's Python: tolerances, inputs, outputs, and a reference of ours."""
 
 import ast
+import json
 from pathlib import Path
 from typing import Any
 
@@ -232,8 +233,6 @@ CASES = ({"m": 8, "n": 32, "seed": 1}, {"m": 16, "n": 48, "seed": 2}, {"m": 24, 
 
 def shown(*items: Any) -> str:
     """What a run says: an item is a function of a case."""
-    import json
-
     return json.dumps([{"style": "tuple", "items": [item(case) for item in items]} for case in CASES])
 
 
@@ -264,7 +263,10 @@ def test_what_a_run_showed_may_be_unusable() -> None:
         lambda case: {"other": "Foo"},
     )
     assert not any(isinstance(value, Tensor) for value in read_described(odd, CASES).values)
+    one = json.loads(shown(tensor(lambda m, **_: m)))
     for text in (
+        json.dumps([{**case, "style": "dict", "names": ["def"]} for case in one]),
+        json.dumps([{**case, "style": "dict", "names": ["x", "y"]} for case in one]),
         "",
         "[]",
         "{}",

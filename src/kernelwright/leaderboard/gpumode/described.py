@@ -4,6 +4,7 @@ The run itself is the harness's (``harness.imported``): here is only its answer,
 """
 
 import json
+import keyword
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
@@ -59,12 +60,16 @@ def read_described(text: str, cases: Sequence[Arguments]) -> Returned:
     names = first.names or tuple(f"item{index}" for index in range(len(first.items)))
     for other in shown:
         same = other.style == first.style and len(other.items) == len(first.items) == len(names)
-        if not same or not all(name.isidentifier() and name.isascii() for name in names):
+        if not same or not all(map(_is_name, names)):
             raise UserError(
                 "generate_input returns other kinds of items for other cases: give --arguments FILE"
             )
     values = tuple(_value([each.items[index] for each in shown], cases) for index in range(len(names)))
     return Returned(names, values, first.style)
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and text.isascii() and not keyword.iskeyword(text)
 
 
 def _value(items: Sequence[_Item], cases: Sequence[Arguments]) -> Value:
