@@ -8,7 +8,7 @@ from typing import Final
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.configuration import Value
 from kernelwright.core.errors import PlanError, UserError
-from kernelwright.core.expressions import Expression
+from kernelwright.core.expressions import Expression, parse
 from kernelwright.core.plan import DEVICE_NAMES
 from kernelwright.leaderboard.abi import Abi
 from kernelwright.leaderboard.export.text import Renames, words_of
@@ -128,6 +128,4 @@ def whole(expression: Expression, values: Mapping[str, Value]) -> int:
 
 
 def _shape_names(argument: Argument) -> frozenset[str]:
-    from kernelwright.core.expressions import parse
-
     return frozenset(name for text in argument.shape or () for name in parse(text).names)
