@@ -18,7 +18,7 @@ from kernelwright.harness.processes import import_roots, readable_folders, scrub
 from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, View, confined_command
 from kernelwright.harness.scratch import Scratch
 from kernelwright.harness.setup import WorkerSetup
-from kernelwright.harness.watched import finished
+from kernelwright.harness.watched import find_tool, finished
 
 PIPE: Final = "POPCORN_FD"
 MODULE: Final = "kernelwright.harness.worker.script"
@@ -138,7 +138,7 @@ class Enclosure:
             scratch=scratch,
             artifacts=scratch,
             cache=scratch,
-            readable=readable_folders(import_roots()),
+            readable=readable_folders(import_roots(), *filter(None, [_toolkit()])),
             memory_bytes=MEMORY_BYTES,
         )
         start = (sys.executable, "-P", "-m", MODULE)
@@ -151,16 +151,28 @@ class Enclosure:
         return (*start, setup.to_json(), *arguments), False
 
     def _environment(self) -> dict[str, str]:
-        """Tools that lie beside the interpreter (ninja) are found; one GPU is seen."""
+        """Tools that lie beside the interpreter (ninja) and the CUDA toolkit are found; one GPU is seen."""
         variables = scrubbed_environment(str(self.folder), import_roots(), os.environ)
-        variables["PATH"] = os.pathsep.join([f"{sys.prefix}/bin", variables.get("PATH", os.defpath)])
-        kind, _, number = self._device.partition(":")
-        seen = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part]
         variables |= {"USER": "nobody", "LOGNAME": "nobody"}  # else they are looked up in /etc
+        path = [f"{sys.prefix}/bin", variables.get("PATH", os.defpath)]
+        kind, _, number = self._device.partition(":")
         if kind == "cuda":
+            seen = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part]
             index = int(number or 0)
             variables["CUDA_VISIBLE_DEVICES"] = seen[index] if index < len(seen) else str(index)
+            if home := _toolkit():
+                variables["CUDA_HOME"] = str(home)
+                path.append(f"{home}/bin")
+        variables["PATH"] = os.pathsep.join(path)
         return variables
+
+
+def _toolkit() -> Path | None:
+    """The CUDA toolkit's folder; of several beside each other the newest by name."""
+    programs = [Path(found).resolve()] if (found := find_tool("nvcc")) else []
+    programs += sorted(Path("/usr/local").glob("cuda-*/bin/nvcc"), reverse=True)
+    homes = (program.parent.parent for program in programs)
+    return next((home for home in homes if (home / "include" / "cuda_runtime.h").exists()), None)
 
 
 class _Pipe:
