@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright import board_server
 from kernelwright.cli.main import main
 from kernelwright.problems.loader import load_problem
 
@@ -113,6 +114,28 @@ def test_bad_input_is_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert reason in line
     assert list(empty_home.iterdir()) == []
+
+
+@pytest.mark.parametrize("package", ["uvicorn", "starlette.applications", "python_multipart"])
+def test_a_missing_package_is_named_with_the_mend(
+    package: str, empty_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in [name for name in sys.modules if name.startswith("kernelwright.board_server.")]:
+        monkeypatch.delitem(sys.modules, module)
+        monkeypatch.delattr(board_server, module.rpartition(".")[2], raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert run("board", "serve", "gemm", "--device", "cpu") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "pip install 'kernelwright[board]'" in line
+    assert package.partition(".")[0] in line
+
+
+def test_a_missing_client_is_named_with_the_mend(
+    empty_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    assert run("board", "rank", "http://127.0.0.1:1/gemm") == 2
+    assert "pip install 'kernelwright[board]'" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -129,6 +129,19 @@ async def test_a_server_whose_evaluator_ends_ends_too(data: Path, monkeypatch: p
         await serve(Settings([listing()], ["cpu"], data, port=0), lambda _: None, Benches().open)
 
 
+async def test_the_folder_of_the_file_is_made_or_the_mend_is_told(data: Path) -> None:
+    def ended(*_: object) -> None:
+        raise UserError("enough")
+
+    nested = data.parent / "new" / "folder" / "board.db"
+    with pytest.raises(UserError, match="enough"):
+        await serve(Settings([listing()], ["cpu"], nested, port=0), ended, Benches().open)
+    Store.open(nested, create=False).close()
+    inside = nested / "board.db"
+    with pytest.raises(UserError, match="choose another --data"):
+        await serve(Settings([listing()], ["cpu"], inside, port=0), ended, Benches().open)
+
+
 async def test_a_second_server_and_a_taken_port_are_refused(data: Path) -> None:
     settings = Settings([listing()], ["cpu"], data, port=0)
     with only_server(data), pytest.raises(UserError, match="another server uses it"):

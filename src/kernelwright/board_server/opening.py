@@ -64,7 +64,12 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 @contextlib.contextmanager
 def only_server(path: Path) -> Iterator[None]:
     """Two servers of one file would measure everything twice. Raises UserError for the second."""
-    with path.with_name(f"{path.name}.lock").open("w", encoding="utf-8") as lock:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.with_name(f"{path.name}.lock").open("w", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be opened: {error.strerror}: choose another --data") from None
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

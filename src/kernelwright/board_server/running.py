@@ -32,7 +32,7 @@ KEEP_ALIVE_S: Final = 75
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server serves, where, and by which rules."""
+    """What a server serves, where, and by which rules. ``strict``: only where the sandbox is whole."""
 
     listings: Sequence[Listing]
     devices: Sequence[str]
@@ -40,10 +40,16 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     rules: Rules = field(default_factory=Rules)
+    strict: bool = False
 
 
 async def open_local(
-    listing: Listing, device: str, seed: int, notify: Callable[[str], None] = silent
+    listing: Listing,
+    device: str,
+    seed: int,
+    notify: Callable[[str], None] = silent,
+    *,
+    strict: bool = False,
 ) -> Bench:
     """The harness of this machine. ``notify`` hears what it waits for."""
     harness = LocalHarness(
@@ -53,6 +59,7 @@ async def open_local(
         compile_workers=min(COMPILE_WORKERS, os.cpu_count() or 1),
         slow_cases=listing.slow_cases,
         notify=notify,
+        strict=strict,
     )
     await harness.start()
     return harness
@@ -66,7 +73,8 @@ async def serve(
     Raises UserError and HarnessError where it cannot begin.
     """
     with _listening(settings.host, settings.port) as listener, only_server(settings.data):
-        async with running(settings, notify, open_bench or partial(open_local, notify=notify)) as (
+        opener = open_bench or partial(open_local, notify=notify, strict=settings.strict)
+        async with running(settings, notify, opener) as (
             service,
             work,
         ):

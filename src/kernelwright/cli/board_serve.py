@@ -1,6 +1,7 @@
 """``board serve`` and what its users do: tokens, submissions, ranks. The server's packages are imported where used."""
 
 import asyncio
+import importlib
 import json
 import random
 import shutil
@@ -17,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.cli.check import read_template
-from kernelwright.cli.options import JsonOption, SlowOption, pick_device, use_slow_cases
+from kernelwright.cli.options import JsonOption, SlowOption, StrictOption, pick_device, use_slow_cases
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import MissingError, UserError
@@ -55,6 +56,7 @@ def serve(
         ObjectiveName | None, typer.Option(help="How times make a score; by default the problem's objective.")
     ] = None,
     slow_cases: SlowOption = None,
+    strict: StrictOption = False,
 ) -> None:
     """Serve a leaderboard: the harness measures every submission here, with inputs that nobody knows."""
     names = _devices(devices or ["auto"], slow_cases)
@@ -67,7 +69,7 @@ def serve(
         for name in problems
     ]  # fmt: skip
     rules = records.Rules(test_per_hour, ranked_per_hour, until)
-    settings = running.Settings(listings, names, data, host, port, rules)
+    settings = running.Settings(listings, names, data, host, port, rules, strict)
     asyncio.run(running.serve(settings, lambda text: print(text, file=sys.stderr, flush=True)))
 
 
@@ -190,6 +192,7 @@ def seed(
 
 def _server() -> tuple[Any, Any]:
     try:
+        importlib.import_module("python_multipart")  # starlette asks for it when the first form comes
         from kernelwright.board_server import records, running
     except ImportError as error:
         raise MissingError(f"serving a board needs {error.name}: {INSTALL}") from None
