@@ -76,7 +76,7 @@ def export(
         candidate, loaded.spec.arguments, _abi(loaded, board), (facts.arch,), leaderboard=name, gpu=gpu
     )
     limit = (board.limits.max_bytes if board else None) or MAX_BYTES
-    timing = _official(loaded, pick_device(replay_on)) if replay_on else None
+    timing = official(loaded, pick_device(replay_on)) if replay_on else None
     gate = Gate(limit, rules=_rules(loaded, candidate), replay=timing)
     findings = gate.examine(text.encode(), output.name)
     fault = refused(findings)
@@ -104,7 +104,7 @@ def _rules(problem: Problem, candidate: Candidate) -> Judge:
     return judge
 
 
-def _official(problem: Problem, device: str) -> Judge:
+def official(problem: Problem, device: str) -> Judge:
     """The board's own tests and timing, where its files were kept and PyTorch is there."""
 
     def judge(text: str) -> tuple[Answer, str]:

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.cli import board_export
 from kernelwright.cli.main import _run as run
+from kernelwright.harness.official import Replayed
+from kernelwright.leaderboard.base import CaseTime, Mode, Result, State
+from kernelwright.leaderboard.export.gate import Answer
 from kernelwright.leaderboard.export.targets import gpu_facts
+from kernelwright.problems.loader import load_problem
 
 ROOT = Path(__file__).parents[3]
 BOARDS = ROOT / "examples" / "boards"
@@ -75,3 +80,41 @@ def test_names_of_gpus() -> None:
     assert gpu_facts("L4x4").num_sms == 58
     assert gpu_facts("L40S").num_sms == 142
     assert gpu_facts("H200").plan_values() == {"num_sms": 132, "max_shared_bytes": 232448, "warp_size": 32}
+
+
+@pytest.mark.parametrize(
+    ("answers", "wanted", "detail"),
+    [
+        ([(State.PASSED, ""), (State.PASSED, "")], Answer.PASSED, "milliseconds: 1.5"),
+        (
+            [(State.PASSED, ""), (State.FAILED, "case 2 is wrong")],
+            Answer.REFUSED,
+            "benchmark: failed: case 2",
+        ),
+        ([(State.TIMED_OUT, "too long"), (State.PASSED, "")], Answer.REFUSED, "test: timed_out"),
+    ],
+)
+def test_official_timing_is_part_of_the_gate(
+    answers: list[tuple[State, str]], wanted: Answer, detail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def replayed(folder: Path, text: str, mode: Mode, *, device: str) -> Replayed:
+        assert (folder, text, device) == (problem.folder, "x = 1", "cuda:0")
+        state, reason = answers[0 if mode is Mode.TEST else 1]
+        return Replayed(Result("", mode, state, reason, cases=(CaseTime({"size": 1}, 1.5e-3),)), 1.0)
+
+    problem = load_problem("gemm")
+    monkeypatch.setattr(board_export, "replay", replayed)
+    monkeypatch.setattr(board_export, "find_spec", lambda _: object())
+    found = board_export.official(problem, "cuda:0")("x = 1")
+    assert found[0] is wanted
+    assert detail in found[1]
+
+
+def test_official_timing_that_cannot_be_had_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board_export, "find_spec", lambda _: None)
+    judge = board_export.official(load_problem(BOARDS / "vectoradd"), "cpu")
+    assert judge("x = 1") == (Answer.NOT_RUN, "PyTorch is not installed: pip install torch")
+    monkeypatch.setattr(board_export, "find_spec", lambda _: object())
+    answer, detail = judge("x = 1")
+    assert answer is Answer.NOT_RUN
+    assert "were not kept" in detail
