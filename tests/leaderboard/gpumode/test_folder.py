@@ -232,6 +232,15 @@ def test_several_outputs_leave_the_entry_open(tmp_path: Path) -> None:
     )
 
 
+def test_what_only_some_cases_say_is_left_out_too(tmp_path: Path) -> None:
+    task = TASKS["vectoradd"]
+    cases = ({"size": 8, "seed": 1}, {"size": 8, "seed": 2, "kind": "mixed"}, {"size": 8, "seed": 3})
+    written = write_problem_folder(replace(task, benchmarks=cases), tmp_path / "mine")
+    assert any("kind (mixed) sizes no array" in note for note in written.notes)
+    ids = [case.case for case in read_board_file(written.folder).cases]
+    assert ids == ["size=8", "size=8,kind=mixed", "size=8,seed=3"]
+
+
 def test_a_reference_may_read_sizes(tmp_path: Path) -> None:
     numpy_board(tmp_path)
     file = tmp_path / "set" / "adds" / "reference.py"

@@ -151,9 +151,9 @@ def _is_size(value: object) -> bool:
 def _left_out(task: Task, sizes: Sequence[str]) -> Iterator[str]:
     """Arguments of the cases that are no sizes change the inputs' values, which ours do not follow."""
     cases = task.benchmarks
-    for name in cases[0]:
+    for name in dict.fromkeys(name for case in cases for name in case):
         if name not in {*sizes, SEED}:
-            values = list(dict.fromkeys(str(case.get(name)) for case in cases))
+            values = list(dict.fromkeys(str(case[name]) for case in cases if name in case))
             yield (
                 f"{name} ({', '.join(values)[:80]}) sizes no array and is left out: "
                 "our inputs are alike for all its values, the board's may not be"
