@@ -1,13 +1,19 @@
 """Nothing is sent twice, whatever ends in between."""
 
 import asyncio
+import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -19,6 +25,7 @@ from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Standing
 from kernelwright.core.objective import Objective, ObjectiveName
 from kernelwright.leaderboard.base import BoardError, Mode, RateLimited, Refused
+from kernelwright.leaderboard.local import LocalBoard
 from kernelwright.memory.records import CampaignRecord, ProblemRecord
 from kernelwright.memory.store import Memory
 
@@ -119,42 +126,106 @@ async def test_a_board_that_never_answers_is_given_up_for_now(scene: Scene) -> N
     assert recovered.sent == []
 
 
-KILLED = """
+@dataclass
+class Stub:
+    """A board in this process; ``kill`` ends the process that has just sent, before it gets its answer."""
+
+    kill: bool = False
+    posts: list[str] = field(default_factory=list)
+    url: str = ""
+
+    def get(self, path: str) -> dict[str, object] | None:
+        query = parse_qs(urlsplit(path).query)
+        if "/submissions" not in path:
+            return {"name": "p", "device": "cpu", "ranking": "mean", "cases": []}
+        tag = query["tag"][0] if "tag" in query else path.rpartition("/")[2]
+        known = {"id": tag, "mode": "ranked", "state": "passed", "score_s": 0.001}
+        return known if tag in self.posts else None
+
+    def post(self, body: dict[str, object], pid: int) -> dict[str, object]:
+        self.posts.append(str(body["tag"]))
+        if self.kill:
+            os.kill(pid, signal.SIGKILL)
+        return {"id": body["tag"], "mode": "ranked", "state": "waiting"}
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    board = Stub()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.reply(board.get(self.path))
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.reply(board.post(body, int(self.headers["Authorization"].rpartition("-")[2])))
+
+        def reply(self, answer: dict[str, object] | None) -> None:
+            content = json.dumps(answer or {"error": "no such submission"}).encode()
+            with contextlib.suppress(OSError):  # whoever asked may have been killed
+                self.send_response(200 if answer else 404)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        board.url = f"http://127.0.0.1:{server.server_port}/p"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield board
+        server.shutdown()
+        thread.join()
+
+
+SENDER = """
     import asyncio, os, signal, sys
     from pathlib import Path
-    sys.path.insert(0, sys.argv[3])
-    from tests.campaign.boards import FakeBoard
-    from tests.campaign.test_outbox import ONE, Mode, Outbox, scene_of
-    from kernelwright.memory.store import Memory
+    sys.path.insert(0, sys.argv[4])
+    from tests.campaign.test_outbox import ONE, LocalBoard, Memory, Mode, Outbox, scene_of
 
-    class Dies(FakeBoard):
+    class Dies(LocalBoard):
         async def submit(self, candidate, mode, tag):
-            if sys.argv[2] == "after":
-                await super().submit(candidate, mode, tag)
-                Path(sys.argv[1] + ".taken").write_text(tag)
-            os.kill(os.getpid(), signal.SIGKILL)
+            if sys.argv[3] == "intent":
+                os.kill(os.getpid(), signal.SIGKILL)
+            return await super().submit(candidate, mode, tag)
 
     with Memory.open(Path(sys.argv[1])) as memory:
-        asyncio.run(Outbox(Dies(), scene_of(memory)).deliver(ONE, Mode.RANKED))
+        board = Dies(sys.argv[2], f"token-{os.getpid()}")
+        asyncio.run(Outbox(board, scene_of(memory)).deliver(ONE, Mode.RANKED))
 """
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("kind", [FakeBoard, IdempotentBoard])
+@pytest.mark.parametrize("moment", ["intent", "sent"])
+@pytest.mark.parametrize("idempotent", [True, False])
 def test_killed_around_sending_it_is_never_there_twice(
-    tmp_path: Path, moment: str, kind: type[FakeBoard]
+    tmp_path: Path, stub: Stub, moment: str, *, idempotent: bool
 ) -> None:
-    """``before``: the kill came between the intent and the board; ``after``: the board has it, the memory not yet."""
-    file = tmp_path / "memory.db"
-    root = Path(__file__).parents[2]
-    words = [sys.executable, "-c", textwrap.dedent(KILLED), f"{file}", moment, f"{root}"]
-    done = subprocess.run(words, cwd=root, check=False)
-    assert done.returncode == -signal.SIGKILL
-    board = kind()
-    if moment == "after":
-        asyncio.run(board.submit(ONE, Mode.RANKED, Path(f"{file}.taken").read_text(encoding="utf-8")))
+    """``intent``: killed after that is written and before it is sent; ``sent``: the board has it, the memory not yet."""
+    stub.kill = moment == "sent"
+    file, root = tmp_path / "memory.db", Path(__file__).parents[2]
+    words = [sys.executable, "-c", textwrap.dedent(SENDER), f"{file}", stub.url, moment, f"{root}"]
+    assert subprocess.run(words, cwd=root, check=False).returncode == -signal.SIGKILL
+    stub.kill = False
+
+    class Again(LocalBoard):
+        pass
+
+    Again.idempotent = idempotent
+
+    async def resumed(memory: Memory) -> str:
+        board = Again(stub.url, "token-0")
+        try:
+            outbox = Outbox(board, scene_of(memory), sleep=no_sleep)
+            return (await outbox.deliver(ONE, Mode.RANKED)).state
+        finally:
+            await board.close()
+
     with Memory.open(file) as memory:
         assert [each.state for each in memory.submissions("c1")] == ["intended"]
-        record = asyncio.run(outbox(scene_of(memory), board).deliver(ONE, Mode.RANKED))
-    assert len(board.sent) == (0 if moment == "before" and kind is FakeBoard else 1)
-    assert record.state == ("passed" if board.sent else "unclear")
+        state = asyncio.run(resumed(memory))
+    assert len(stub.posts) == (1 if moment == "sent" or idempotent else 0)
+    assert state == ("passed" if stub.posts else "unclear")
