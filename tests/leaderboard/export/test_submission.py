@@ -36,10 +36,11 @@ grid = ["cdiv(N, THREADS)"]
 block = ["THREADS"]
 args = ["A", "B", "C", "N"]
 */
+#define values(x, i) x[i]
 extern "C" __global__ void scale(const float* A, const float* B, float* C, int N)
 {
     const int i = blockIdx.x * THREADS + threadIdx.x;
-    if (i < N) C[i] = A[i] + B[i];
+    if (i < N) C[i] = values(A, i) + values(B, i);
 }
 """
 LATE = """/* kernelwright
@@ -133,7 +134,10 @@ def test_what_is_built(torch: Torch, problem: Problem) -> None:
         built["extra_cuda_cflags"]
     )
     assert "#define THREADS 256\n" in built["cuda_sources"][0]
-    assert "#undef THREADS\n" in built["cuda_sources"][0]
+    # The launcher behind the device code has names of its own: no macro of the candidate reaches it.
+    device, _, launcher = built["cuda_sources"][0].partition("#undef THREADS\n#undef values\n")
+    assert "__global__" in device
+    assert "kw::Values values{" in launcher
     assert f"# Kernelwright candidate {candidate_of(SCALE, **{'THREADS': 256, 'compiler.use_fast_math': 1, 'compiler.maxrregcount': 64}).id}." in text  # fmt: skip
     assert export(problem) == export(problem)
     names = {re.search(r'"name": (.*),', export(problem, THREADS=n))[1] for n in (128, 256)}  # type: ignore[index]
@@ -213,6 +217,9 @@ def test_the_torch_side_against_a_stub(tmp_path: Path) -> None:
     texts = []
     for number, abi in enumerate([given, replace(given, items=("X",))]):
         subject = subject_of(candidate, problem, abi)
+        assert f"p_partial = buffer({{4 * extents[{number}]}}, at::kByte)" in torch_side(
+            subject, Launcher(subject)
+        )
         extents = 1 if number == 0 else 2
         texts.append(
             f"namespace e{number} {{ {torch_side(subject, Launcher(subject)).replace('#include <torch/extension.h>', '')}"
