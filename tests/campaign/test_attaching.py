@@ -200,7 +200,9 @@ async def test_what_the_dry_run_refuses_is_never_sent(monkeypatch: pytest.Monkey
     abi = read_board_file(problem.folder).abi
     assert abi is not None
     exporter = Exporter(problem.spec.arguments, abi, "vectoradd_v2", "H100")
-    board = GatedBoard("http://localhost:1", "vectoradd_v2", "H100", Secret("11111111-2222-3333-4444-555555555555"), exporter)
+    board = GatedBoard(
+        "http://localhost:1", "vectoradd_v2", "H100", Secret("11111111-2222-3333-4444-555555555555"), exporter
+    )
     good = Candidate(parse_template(problem.baseline_source, "baseline"), Configuration())
     assert "custom_kernel" in exporter(good)
     with monkeypatch.context() as patched:

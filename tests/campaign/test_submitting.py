@@ -328,6 +328,22 @@ def test_what_the_board_says_of_its_quota_is_kept_to() -> None:
     assert quota.free_at(Mode.RANKED, [], 100.0) == 3700.0
 
 
+async def test_a_quota_at_the_end_is_waited_for_within_bounds(memory: Memory) -> None:
+    board = FakeBoard(official(), faults=[None, None, RateLimited("1/1 an hour", 1.0)])
+    campaign = await make(memory, board, max_submissions=2)
+    await campaign.run()
+    assert ("step4 [X=1]", Mode.RANKED) in board.sent
+
+    endless = FakeBoard(official(), limits=Limits(ranked_per_hour=1))
+    with Memory.open(memory.path.with_name("other.db")) as other:
+        campaign = await make(other, endless, wait_s=0.3)
+        assert campaign.submitting is not None
+        campaign.submitting.outbox.sleep = asyncio.sleep
+        await campaign.run()
+    assert [name for name, mode in endless.sent if mode is Mode.RANKED] == [endless.sent[0][0]]
+    assert heard(campaign).has("not waited for any longer")
+
+
 async def test_a_429_is_waited_for_and_then_it_goes_on(memory: Memory) -> None:
     board = FakeBoard(official(), faults=[RateLimited("1/1 an hour", 1.0)])
     campaign = await make(memory, board)

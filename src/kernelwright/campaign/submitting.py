@@ -140,11 +140,13 @@ class Submitter:
         self._begun = True
 
     async def _take_up(self) -> None:
-        """What an earlier sitting left unfinished."""
-        for record in [each for each in self.outbox.records.values() if each.state in OPEN]:
+        """What an earlier sitting left unfinished; what was put off is decided anew."""
+        for record in [each for each in self.outbox.records.values() if each.state in OPEN - NOT_TAKEN]:
             candidate = self._scene.candidates.get(record.candidate)
             if candidate is not None and not self.stopped:
-                await self._deliver(candidate, Mode(record.mode))
+                found = await self._deliver(candidate, Mode(record.mode))
+                if found is not None and found.mode == Mode.RANKED:
+                    await self._read_ranks(after=candidate)
 
     async def _turn(self, baseline: Entry, stop: asyncio.Event) -> None:
         self._news.clear()
@@ -176,8 +178,14 @@ class Submitter:
     async def _last(self, winner: Entry) -> None:
         """After the search: the winner, and where that leads."""
         if self._begun and self._due(spare=0) is winner and await self._gains(winner):
-            await self._carefully(self._submit(self._scene.candidates[winner.candidate]))
+            await self._carefully(self._when_free(self._scene.candidates[winner.candidate]))
         await self._carefully(self._read_ranks())
+
+    async def _when_free(self, candidate: Candidate) -> None:
+        """Send it as soon as the quota allows."""
+        while not self._over() and not self._is_known(candidate.id):
+            await self.outbox.sleep(max(0.0, self._free_at() - self._clock()))
+            await self._submit(candidate)
 
     # -- what is sent ---------------------------------------------------------------------------------
 
