@@ -188,6 +188,11 @@ def test_the_hidden_seed_is_dropped_wherever_it_stands() -> None:
     assert "secret_seed" not in Leaderboard.model_fields
 
 
+def test_an_echo_is_hidden_in_keys_and_values() -> None:
+    echo = f'{{"a{CLI_ID}": ["{CLI_ID.upper()}!"]}}'.encode()
+    assert parse_json(echo, Secret(CLI_ID)) == {"a[hidden]": ["[hidden]!"]}
+
+
 # --- the credential ---------------------------------------------------------------------------------------------
 
 
