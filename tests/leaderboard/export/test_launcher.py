@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
 from kernelwright.core.launch import LaunchSpec
 from kernelwright.core.resolve import resolve
+from kernelwright.generation.dispatch import Part, compose
 from kernelwright.leaderboard.export import launcher
 from kernelwright.leaderboard.export.launcher import Launcher
 from kernelwright.problems.case import Case
@@ -174,6 +176,22 @@ def test_every_bundled_template_is_launched_as_resolved(tmp_path: Path) -> None:
             candidate = Candidate(template, space.configuration(index))
             entries.append(Entry(problem, candidate, list(_calls(problem, candidate))))
     assert check(entries, tmp_path) > 400
+
+
+def test_what_a_campaign_puts_together_is_launched_as_resolved(tmp_path: Path) -> None:
+    entries = []
+    for name, templates in (("softmax", ("cluster_rows", "warp_row")), ("gemm", ("stream_k", "shared_tile"))):
+        problem = load_problem(name)
+        sources = dict(problem.catalogue())
+        parts = [parse_template(sources[template], f"{template}.cu") for template in templates]
+        small, large = (Candidate(part, part.plan.space(FACTS).configuration(3)) for part in parts)
+        expression, work = problem.size_of(problem.cases(slow=False))
+        middle = sorted(work.values())[len(work) // 2]
+        whole = compose([Part(small, None, middle), Part(large, middle, None)], expression)
+        assert whole
+        candidate = Candidate(whole, Configuration())
+        entries.append(Entry(problem, candidate, list(_calls(problem, candidate))))
+    assert check(entries, tmp_path) > 20
 
 
 ODD = """/* kernelwright
