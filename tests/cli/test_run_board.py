@@ -1,0 +1,64 @@
+"""What ``run`` and ``resume`` say of goals and boards before anything begins."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from kernelwright.cli.main import main
+from kernelwright.cli.run import board_line
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1, told
+    return told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--goal", "rank<15"), "'rank<15' is no goal"),
+        (("--goal", "rank<=15"), "a rank needs a leaderboard: give --board URL"),
+        (("--goal", "time<=5"), "wrong unit"),
+        (("--submit",), "there is no leaderboard to send to"),
+        (("--board", "gemm"), "http://HOST:PORT/PROBLEM"),
+        (("--board", "kernelbot:gemm"), "kernelbot:NAME@GPU"),
+        (("--board", "http://us:secret@h/gemm"), "holds no password"),
+    ],
+)
+def test_bad_input_is_one_line(
+    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    line = said(capsys, "run", "vector_add", "--device", "cpu", "--dir", f"{tmp_path / 'd'}", *words)
+    assert told in line
+    assert "secret" not in line
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_board_that_nobody_serves(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/vector_add"
+    words = ("run", "vector_add", "--device", "cpu", "--dir", f"{tmp_path / 'd'}", "--board", url)
+    line = said(capsys, *words)
+    assert f"--board {url}: http://127.0.0.1:{port}: cannot be asked" in line
+    assert not (tmp_path / "d").exists()
+
+
+def test_the_place_in_one_line() -> None:
+    board = {
+        "url": "http://h/gemm", "rank": 3, "entries": 57,
+        "submissions": [{"mode": "ranked", "state": "passed"}, {"mode": "test", "state": "passed"}],
+    }  # fmt: skip
+    assert board_line(board) == "board http://h/gemm: rank 3 of 57; 1 ranked submissions, 1 passed"
+    assert board_line(json.loads(json.dumps({**board, "rank": None}))).startswith(
+        "board http://h/gemm: no rank;"
+    )
