@@ -84,6 +84,24 @@ def test_a_ranked_success_needs_every_secret_run_and_a_public_score() -> None:
     assert result(Mode.RANKED, FINE, RANKED, secret | {"score": "0.000001"}).score_s == 2e-6
 
 
+def test_times_of_hidden_cases_are_not_taken() -> None:
+    bench = {"mode": "benchmark", "passed": True, "result": timed("n: 1")}
+    got = result(Mode.BENCHMARK, bench, bench | {"secret": True, "result": timed("n: 2")})
+    assert [time.case for time in got.cases] == [{"n": 1}]
+    with pytest.raises(BoardError, match="no times"):
+        result(Mode.BENCHMARK, bench | {"result": {}})
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "soon", 5, ""])
+def test_a_deadline_outside_the_calendar_is_an_error(moment: Any) -> None:
+    with pytest.raises(BoardError, match="deadline"):
+        read(Leaderboard, {"name": "a", "deadline": moment}, "here")
+
+
+def test_a_deadline_without_a_zone_is_utc() -> None:
+    assert read(Leaderboard, {"name": "a", "deadline": "1970-01-02T00:00:00"}, "here").deadline == 86400
+
+
 def test_reasons_of_the_board_are_kept_as_one_line() -> None:
     said = "secret validation failed on A100; submission will not appear on the leaderboard"
     failed = result(Mode.RANKED, RANKED, job="failed", error=said)
