@@ -1,5 +1,6 @@
 """Foreign processes on the GPU: waited for, then refused; never one's own."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Collection
 import pytest
 
 from kernelwright.core.errors import HarnessError
-from kernelwright.harness.neighbours import Neighbours, foreign, own_processes
+from kernelwright.harness.neighbours import Neighbours, device_workers, foreign, own_processes
 
 
 def neighbours(
@@ -77,3 +78,23 @@ def test_workers_of_another_harness_are_no_neighbours() -> None:
         other.stdout.readline()
         assert foreign({os.getpid(), other.pid}, {os.getpid()}) == set()
         other.kill()
+
+
+def test_a_board_beside_a_campaign_in_a_container_is_no_neighbour() -> None:
+    """NVML counts in the host's namespace: two workers are seen here, two strangers there."""
+    before = device_workers()
+    setup = '{"role": "device", "device": "cuda:0"}'
+    words = ["-c", "print(flush=True); input()", "kernelwright.harness.worker", setup]
+    with contextlib.ExitStack() as stack:
+        for others in (words, words, [*words[:3], setup.replace("cuda:0", "cpu")]):
+            child = subprocess.Popen(
+                [sys.executable, *others], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            stack.enter_context(child)
+            stack.callback(child.kill)
+            assert child.stdout is not None
+            child.stdout.readline()
+        assert device_workers() >= before + 1
+        assert foreign({999_999_998, 999_999_999}, {1, 2}, device_workers()) == set()
+    assert foreign({999_999_997, 999_999_998, 999_999_999}, {1, 2}, 2) != set()
+    assert foreign({1, 999_999_999}, {1, 2}, 2) == {999_999_999}

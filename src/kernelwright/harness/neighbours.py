@@ -14,6 +14,8 @@ LOOK_EVERY_S: Final = 5.0
 WAIT_S: Final = 300.0
 _POLL_S: Final = 1.0
 _WORKERS: Final = b"kernelwright.harness.worker"
+_ON_GPU: Final = (b'"role": "device"', b'"device": "cuda')
+"""What a device worker's setup says in its command."""
 
 Lister = Callable[[], Collection[int] | None]
 
@@ -69,19 +71,25 @@ class Neighbours:
                 self._told_unknown = True
                 self._notify(f"{self._device}: whether other processes use the GPU cannot be told here")
             return set()
-        return foreign(set(listed), own_processes())
+        return foreign(set(listed), own_processes(), device_workers())
 
 
-def foreign(listed: set[int], own: set[int]) -> set[int]:
+def foreign(listed: set[int], own: set[int], workers: int = 1) -> set[int]:
     """Those of the listed processes that are others'.
 
-    In a container the list may count in the host's namespace. When none of ours is in it, one of the unknown must be
-    our own worker: a single one is believed to be it, so that nobody is refused the device because of himself.
+    In a container the list may count in the host's namespace. When none of ours is in it, as many of the unknown as
+    there are device workers here (ours, a leaderboard's beside a campaign) are believed to be these, so that nobody is
+    refused the device because of himself.
     """
     unknown = {process for process in listed - own if not _is_worker(process)}
-    if not listed & own and len(unknown) == 1:
+    if not listed & own and len(unknown) <= max(1, workers):
         return set()
     return unknown
+
+
+def device_workers() -> int:
+    """How many workers of harnesses on this machine, as far as it is seen from here, have a GPU."""
+    return sum(map(_has_gpu, (int(entry.name) for entry in os.scandir("/proc") if entry.name.isdecimal())))
 
 
 def own_processes() -> set[int]:
@@ -101,7 +109,18 @@ def own_processes() -> set[int]:
 
 
 def _is_worker(process: int) -> bool:
+    return _WORKERS in _command(process)
+
+
+def _has_gpu(process: int) -> bool:
+    """Not the sandbox's own process around a worker: its command has that of the worker in it."""
+    command = _command(process)
+    program = command.partition(b"\0")[0].rpartition(b"/")[2]
+    return program.startswith(b"python") and all(part in command for part in (_WORKERS, *_ON_GPU))
+
+
+def _command(process: int) -> bytes:
     try:
-        return _WORKERS in Path(f"/proc/{process}/cmdline").read_bytes()
+        return Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
-        return False
+        return b""
