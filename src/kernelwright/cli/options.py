@@ -41,6 +41,9 @@ MaxCostOption = Annotated[float | None, typer.Option("--max-cost", min=0, help="
 MaxRequestsOption = Annotated[
     int | None, typer.Option("--max-requests", min=0, help="Most requests to models.")
 ]
+ModelTimeoutOption = Annotated[
+    float, typer.Option("--model-timeout", min=1, help="Seconds that a reply may take; people need more.")
+]
 GoalOption = Annotated[
     str | None,
     typer.Option(

@@ -28,6 +28,7 @@ from kernelwright.cli.options import (
     MaxRequestsOption,
     MaxSubmissionsOption,
     ModelsOption,
+    ModelTimeoutOption,
     ProblemArgument,
     SlowOption,
     StrictOption,
@@ -65,6 +66,7 @@ def run(
     model: ModelsOption = None,
     max_cost: MaxCostOption = None,
     max_requests: MaxRequestsOption = None,
+    model_timeout: ModelTimeoutOption = 600.0,
     proposals: Annotated[int, typer.Option(min=1, max=8, help="Proposals that one request asks for.")] = 3,
     no_tuning: Annotated[
         bool, typer.Option("--no-tuning", help="Only the first configuration of every template.")
@@ -100,6 +102,7 @@ def run(
         proposals=proposals,
         max_cost_usd=max_cost,
         max_requests=max_requests,
+        model_timeout_s=model_timeout,
         tuning=not no_tuning,
         stream=stream,
         strict=strict,
