@@ -147,3 +147,9 @@ def memories_open_for_writing(tree: ast.AST) -> Iterator[int]:
 def test_the_check_of_opened_memories_sees_them() -> None:
     text = "Memory.open(p)\nMemory.open(p, read_only=False)\nMemory.open(p, read_only=True)\n"
     assert list(memories_open_for_writing(ast.parse(text))) == [1, 2]
+
+
+def test_commands_start_without_what_only_tuning_needs() -> None:
+    """Loading SciPy would take as long as all the rest, at every command's start."""
+    code = "import sys, kernelwright.cli.main; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

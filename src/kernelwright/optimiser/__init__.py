@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 
 from kernelwright.core.space import SearchSpace
-from kernelwright.optimiser.base import Optimiser
-from kernelwright.optimiser.bayesian import BayesianOptimiser
-from kernelwright.optimiser.related import RelatedResult
+from kernelwright.optimiser.base import Optimiser, RelatedResult
 
 __all__ = ["RelatedResult", "make_optimiser"]
 
@@ -15,4 +13,7 @@ def make_optimiser(space: SearchSpace, seed: int, related: Sequence[RelatedResul
 
     Raises PlanError when the space is empty.
     """
+    # Only who tunes loads SciPy, which takes longer than all else that a command loads.
+    from kernelwright.optimiser.bayesian import BayesianOptimiser
+
     return BayesianOptimiser(space, seed, related)

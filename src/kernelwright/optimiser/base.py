@@ -9,6 +9,14 @@ from kernelwright.core.outcome import StaticMetrics, Status
 
 
 @dataclass(frozen=True)
+class RelatedResult:
+    """A configuration of a related space and its time in ms."""
+
+    configuration: Configuration
+    value: float
+
+
+@dataclass(frozen=True)
 class Suggestion:
     """A configuration to try next.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from kernelwright.core.configuration import Configuration, Value
 from kernelwright.core.space import Rows, SearchSpace, Tunable
+from kernelwright.optimiser.base import RelatedResult
 from kernelwright.optimiser.features import FeatureMap
 from kernelwright.optimiser.gaussian_process import Array, Evidence, fit
 from kernelwright.optimiser.posterior import Posterior
@@ -18,14 +19,6 @@ from kernelwright.optimiser.posterior import Posterior
 LEAST = 8
 MOST = 150
 BELIEFS = (0.0, 0.5, 1.0)
-
-
-@dataclass(frozen=True)
-class RelatedResult:
-    """A configuration of a related space and its time in ms."""
-
-    configuration: Configuration
-    value: float
 
 
 @dataclass(frozen=True)
