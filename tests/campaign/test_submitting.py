@@ -11,7 +11,9 @@ from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.quota import Quota
 from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.writing import STAGNANT
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.goal import parse_goal
 from kernelwright.core.outcome import Status
 from kernelwright.generation.base import Proposal
 from kernelwright.leaderboard.base import Limits, Mode, Ranking, RateLimited
@@ -288,6 +290,17 @@ async def test_the_prompt_knows_the_place_and_the_gap(memory: Memory) -> None:
     assert place.wanted is None
     assert campaign.aim.pressing
     assert (place.case, place.against) == ("n=1", "the best known there")
+
+
+async def test_while_a_place_is_missing_new_structure_is_wanted_sooner(memory: Memory) -> None:
+    campaign = await make(memory, FakeBoard(official()), goal="rank<=1")
+    await campaign.run()
+    writing = campaign.writing
+    writing.notebook.experiments = writing._last_lead + STAGNANT // 2 + 1
+    assert writing.stagnant
+    campaign.aim.goal = parse_goal("rank<=2")
+    assert not campaign.aim.pressing
+    assert not writing.stagnant
 
 
 async def test_a_resumed_campaign_sends_nothing_again(memory: Memory) -> None:
