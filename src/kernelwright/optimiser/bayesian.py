@@ -12,12 +12,12 @@ from kernelwright.core.errors import PlanError
 from kernelwright.core.outcome import StaticMetrics
 from kernelwright.core.space import Rows, SearchSpace
 from kernelwright.optimiser.analysis import analyse
-from kernelwright.optimiser.base import Analysis, Observation, Suggestion
+from kernelwright.optimiser.base import Analysis, Observation, RelatedResult, Suggestion
 from kernelwright.optimiser.candidates import all_or_sample, around
 from kernelwright.optimiser.design import space_filling
 from kernelwright.optimiser.features import Points, make_features, unevenness
 from kernelwright.optimiser.history import History
-from kernelwright.optimiser.related import RelatedResult, make_trend
+from kernelwright.optimiser.related import make_trend
 from kernelwright.optimiser.static_metrics import StaticModel
 from kernelwright.optimiser.surrogate import FeasibilityModel, SpeedModel
 
