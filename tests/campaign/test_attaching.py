@@ -1,6 +1,7 @@
 """A board is opened, asked for its rules, and these hold for candidates and prompts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from kernelwright.campaign import attaching
 from kernelwright.campaign.attaching import Attached, attached, objective_of, with_goal, with_rules
 from kernelwright.campaign.settings import Settings
-from kernelwright.campaign.sitting import start_campaign
+from kernelwright.campaign.sitting import _changed, _note_board, start_campaign
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
@@ -213,3 +214,21 @@ async def test_what_the_dry_run_refuses_is_never_sent(monkeypatch: pytest.Monkey
     with pytest.raises(BoardError):
         await board.submit(good, Mode.TEST, "t")
     await board.close()
+
+
+async def test_a_board_and_a_goal_that_come_later_stay(memory: Memory) -> None:
+    campaign = await make(memory, FakeBoard(official()))
+    record = memory.campaign("c1")
+    later = Settings.model_validate_json(record.settings).model_copy(update={"board": None})
+    record = replace(record, settings=later.model_dump_json())
+    assert _changed(memory, record, {})[1].board is None
+    wanted = {"board": "http://h/vector_add", "goal": "speedup>=3", "submit": True}
+    _, settings = _changed(memory, record, wanted)
+    assert (settings.board, settings.goal, settings.submit) == ("http://h/vector_add", "speedup>=3", True)
+    assert campaign.board is not None
+    _note_board(memory, "c1", settings, campaign.board)
+    _, again = _changed(memory, record, {})
+    assert (again.board, again.goal, again.submit) == (campaign.board.board.url, "speedup>=3", False)
+    assert _changed(memory, record, {"goal": "none"})[1].goal is None
+    with pytest.raises(UserError, match="is on the board fake:board: start a new campaign"):
+        _changed(memory, record, wanted)

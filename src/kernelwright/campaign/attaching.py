@@ -18,6 +18,8 @@ from kernelwright.problems.spec import Rules
 
 BOARD: Final = "board"
 """Note of the memory: what the board said when the campaign began."""
+BOARD_URL: Final = "board_url"
+GOAL: Final = "goal"
 _INFO: Final = TypeAdapter(BoardInfo)
 
 

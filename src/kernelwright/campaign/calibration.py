@@ -54,7 +54,9 @@ def calibrate(
     middle = median(ratios.values())
     told = ", ".join(f"{case}: {100 * (ratio - 1):+.1f} %" for case, ratio in ratios.items())
     if _within(ratios, ratios, slack, 1.0):
-        return Calibration(Agreement.AGREES, 1.0, ratios, f"official and local times agree within their noise ({told})")
+        return Calibration(
+            Agreement.AGREES, 1.0, ratios, f"official and local times agree within their noise ({told})"
+        )
     if len(ratios) > 1 and _within(ratios, ratios, slack, middle):
         text = (
             f"official times are {middle:.4g} times the local ones in every case: another clock, unit or "

@@ -1,10 +1,14 @@
 """The rank table of a board as a campaign sees it: where we stand, and how far the next places are."""
 
 from math import isfinite
+from typing import Final
 
 from kernelwright.campaign.scene import Scene
 from kernelwright.leaderboard.base import Board, Place
 from kernelwright.memory.records import PlaceRecord
+
+MOST: Final = 1000
+"""Rows of the table that are read: whoever is below has no place that is known."""
 
 
 class Places:
@@ -18,7 +22,8 @@ class Places:
 
     async def read(self, board: Board) -> PlaceRecord:
         """Read the table and keep our place. Raises BoardError."""
-        table = [place for place in await board.ranks() if isfinite(place.score_s) and place.score_s > 0]
+        rows = await board.ranks(MOST)
+        table = [place for place in rows if isfinite(place.score_s) and place.score_s > 0]
         self._table = tuple(sorted(table, key=lambda place: place.rank))
         mine = next((place for place in self._table if place.mine), None)
         ahead = None if mine is None else self._score_of(mine.rank - 1)

@@ -15,6 +15,8 @@ from typing import Any, Final
 from kernelwright import __version__
 from kernelwright.campaign.attaching import (
     BOARD,
+    BOARD_URL,
+    GOAL,
     Attached,
     attached,
     objective_of,
@@ -45,6 +47,8 @@ from kernelwright.problems.loader import Problem, load_problem
 MEMORY_FILE: Final = "memory.db"
 LATE_S: Final = 5.0
 """What a campaign with another machine may take to end beyond its budget."""
+RUNNING: Final = "running"
+"""State of a campaign that has not ended, or was killed."""
 SELFTEST: Final = "selftest"
 """Note of the memory: warnings of the problem's self-test, empty when it has none."""
 SWITCH_INTERVAL_S: Final = 0.0005
@@ -77,8 +81,7 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
                 memory.claim(record.id)
                 _note_environment(memory, record.id, harness, listener)
                 memory.note(record.id, SELFTEST, json.dumps(tested.warnings))
-                if board is not None:
-                    memory.note(record.id, BOARD, board.note)
+                _note_board(memory, record.id, settings, board)
                 campaign = Campaign(
                     id=record.id,
                     settings=settings,
@@ -104,14 +107,13 @@ async def resume_campaign(
     with Memory.open(directory / MEMORY_FILE, create=False) as memory:
         record = memory.campaign(name)
         memory.claim(record.id)
-        problem, settings = _changed(record, changes or {})
+        problem, settings = _changed(memory, record, changes or {})
         _budget_left(memory, record, settings)
         used = _seconds_used(memory, record)
         before = memory.notes(record.id).get(BOARD)
         async with attached(settings, problem, before=before, told=listener.note) as board:
             _, held = _on_board(settings, problem, board)
-            if board is not None:
-                memory.note(record.id, BOARD, board.note)
+            _note_board(memory, record.id, settings, board)
             async with (
                 _models(settings) as models,
                 _within(settings, used),
@@ -133,12 +135,23 @@ async def resume_campaign(
                 for proposal in _remembered(memory, record.id):
                     campaign.take_in(proposal)
                 campaign.recall()
+                memory.progress(record.id, RUNNING, used)
                 return await _run(campaign)
 
 
-def _changed(record: CampaignRecord, changes: Mapping[str, Any]) -> tuple[Problem, Settings]:
+def _note_board(memory: Memory, campaign: str, settings: Settings, board: Attached | None) -> None:
+    """What holds from this sitting on; a board and a goal can come later than the campaign."""
+    memory.note(campaign, GOAL, settings.goal or "")
+    if board is not None:
+        memory.note(campaign, BOARD, board.note)
+        memory.note(campaign, BOARD_URL, board.board.url)
+
+
+def _changed(memory: Memory, record: CampaignRecord, changes: Mapping[str, Any]) -> tuple[Problem, Settings]:
     """Problem and settings of a campaign that goes on."""
-    before = Settings.model_validate_json(record.settings)
+    before, notes = Settings.model_validate_json(record.settings), memory.notes(record.id)
+    kept = {"board": before.board or notes.get(BOARD_URL), "goal": notes.get(GOAL, before.goal) or None}
+    before = before.model_copy(update=kept)
     wanted = {key: value for key, value in changes.items() if value is not None}
     if before.board is not None and wanted.get("board", before.board) != before.board:
         raise UserError(f"{record.id} is on the board {before.board}: start a new campaign for another one")
@@ -312,6 +325,9 @@ def _seconds_used(memory: Memory, record: CampaignRecord) -> float:
 
 
 def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> None:
+    """Raises UserError where nothing is left to do: one that was killed after its search has its end before it."""
+    if record.state == RUNNING:
+        return
     done = sum(memory.counts(record.id).values())
     if settings.evaluations is not None and done >= settings.evaluations:
         raise UserError(

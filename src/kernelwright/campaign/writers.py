@@ -87,6 +87,7 @@ def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writi
     )
     bandit = Bandit(tuple(models))
     known: set[str] = set()
+    repaired: dict[str, Asked] = {}
     for record in scene.memory.requests(scene.campaign):
         if record.state == "asked":
             continue  # killed while it waited: the request is made again under the same number
@@ -94,6 +95,10 @@ def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writi
         asked = _asked(record)
         ledger.recall(asked)
         writing.recall(asked)
+        if asked.purpose == "structure":
+            repaired.clear()
+        elif asked.reply is not None:
+            repaired[asked.request.prompt] = asked
         if asked.model in bandit.records and asked.reply is not None:
             bandit.spent(asked.model, asked.reply.usage.cost_usd or 0.0, asked.reply.seconds)
     return Author(
@@ -104,6 +109,7 @@ def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writi
         next_id=_free_numbers(known).__next__,
         repairs=settings.repairs,
         timeout_s=settings.model_timeout_s,
+        repaired=repaired,
     )
 
 

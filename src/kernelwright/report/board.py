@@ -47,13 +47,13 @@ class BoardPart:
 
 def board(records: Records) -> BoardPart | None:
     """``None`` for a campaign without a board."""
-    url = records.settings.get("board")
+    url = records.notes.get("board_url") or records.settings.get("board")
     if not url:
         return None
     places = _changes(records)
     return BoardPart(
         url=f"{url}",
-        goal=f"{records.settings.get('goal') or ''}",
+        goal=records.notes.get("goal") or f"{records.settings.get('goal') or ''}",
         summary=_summary(places),
         calibration=f"{records.note('calibration').get('text', 'not done')}",
         submissions=tuple(_row(records, each) for each in records.submissions),
