@@ -98,7 +98,10 @@ class Desk(Protocol):
 
 @dataclass
 class Author:
-    """Asks models for structure. ``next_id`` numbers requests through the whole campaign."""
+    """Asks models for structure. ``next_id`` numbers requests through the whole campaign.
+
+    ``repaired`` are answered repairs of the round that :meth:`take_up` follows again, by prompt: paid for once.
+    """
 
     models: Mapping[str, Model]
     bandit: Bandit
@@ -108,6 +111,7 @@ class Author:
     repairs: int = REPAIRS
     timeout_s: float = 600.0
     max_output_tokens: int = 16_000
+    repaired: dict[str, Asked] = field(default_factory=dict)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def round(self, wanted: int) -> Round:
@@ -162,6 +166,12 @@ class Author:
         self.bandit.spent(name, reply.usage.cost_usd or 0.0, reply.seconds)
         return asked, found
 
+    async def _repair(self, name: str, prompt: Prompt) -> tuple[Asked, Sequence[Proposed | ReplyFault]]:
+        before = self.repaired.pop(prompt.prompt, None)
+        if before is not None and before.reply is not None:
+            return before, parse_reply(before.reply.text)
+        return await self._ask(name, prompt, "repair")
+
     # -- one proposal ---------------------------------------------------------------------------------
 
     async def _follow(self, found: Proposed | ReplyFault, asked: Asked, done: Round) -> None:
@@ -185,7 +195,7 @@ class Author:
                 return
             done.repairs += 1
             broken = Broken(result.code, result.reason, attempt + 1, self.repairs, direction, result.log)
-            asked, answers = await self._ask(asked.model, self.desk.repair_prompt(broken), "repair")
+            asked, answers = await self._repair(asked.model, self.desk.repair_prompt(broken))
             if not answers:
                 done.dropped.append(asked.reason)
                 return

@@ -7,6 +7,7 @@ import re
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf, log
 from typing import Final
 
@@ -38,6 +39,7 @@ class Seen:
     static: StaticMetrics | None = None
     modelled: Modelled | None = None
 
+    @cached_property
     def behaviour(self) -> tuple[float, ...]:
         """How the kernel uses the device: occupancy, registers, shared memory, spills, number of kernels, 0..1 each."""
         kernels = self.static.kernels if self.static else ()
@@ -197,8 +199,8 @@ class Notebook:
 
 
 def _distance(seen: Seen, others: Sequence[Seen]) -> float:
-    own = seen.behaviour()
+    own = seen.behaviour
     return min(
-        (sum((a - b) ** 2 for a, b in zip(own, other.behaviour(), strict=True)) ** 0.5 for other in others),
+        (sum((a - b) ** 2 for a, b in zip(own, other.behaviour, strict=True)) ** 0.5 for other in others),
         default=inf,
     )
