@@ -3,8 +3,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from kernelwright.devices.cuda import probe
+from kernelwright.harness.scratch import shared_cache
+
+# An example that takes long says that the machine is busy: tests run beside each other.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,3 +28,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def memory_file(tmp_path: Path) -> Path:
     """Where a test's memory goes; nothing is there yet."""
     return tmp_path / "memory.db"
+
+
+@pytest.fixture(scope="session")
+def cpu_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the cpu device's own tools are built once, for the commands that tests start as well."""
+    return shared_cache(tmp_path_factory.mktemp("cpu-cache"))

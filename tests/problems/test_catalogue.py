@@ -95,13 +95,12 @@ def test_plans_resolve_for_every_case(name: str, template: Template) -> None:
 
 @pytest.mark.parametrize(("name", "template"), ALL, ids=IDS)
 def test_templates_are_right_and_free_of_races_on_the_cpu(
-    name: str, template: Template, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    name: str, template: Template, tmp_path: Path, cpu_cache: Path
 ) -> None:
-    cache = tmp_path_factory.getbasetemp() / "cpu-cache"
-    runner = CpuRunner(tmp_path, threads=2, cache=cache)
+    runner = CpuRunner(tmp_path, threads=2, cache=cpu_cache)
     problem = load_problem(name)
     (candidate,) = candidates(template, runner.facts, 1)
-    built = CpuCompiler(cache=cache).build(
+    built = CpuCompiler(cache=cpu_cache).build(
         BuildRequest(
             source=template.source,
             macros=macros(candidate, runner.facts),

@@ -172,13 +172,12 @@ ALL = [(name, template) for name in bundled_names() for template in templates(lo
 
 @pytest.mark.parametrize(("name", "template"), ALL, ids=[f"{name}-{t.name}" for name, t in ALL])
 def test_every_template_stands_every_trial(
-    name: str, template: Template, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    name: str, template: Template, tmp_path: Path, cpu_cache: Path
 ) -> None:
-    cache = tmp_path_factory.getbasetemp() / "cpu-cache"
-    runner = CpuRunner(tmp_path, threads=2, cache=cache)
+    runner = CpuRunner(tmp_path, threads=2, cache=cpu_cache)
     problem = load_problem(name)
     candidate = Candidate(template, template.plan.space(runner.facts).configuration(0))
-    built = CpuCompiler(cache=cache).build(
+    built = CpuCompiler(cache=cpu_cache).build(
         BuildRequest(
             source=template.source,
             macros=macros(candidate, runner.facts),

@@ -82,10 +82,10 @@ class ArraySource:
 class Bench:
     """Builds and runs kernels."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cache: Path) -> None:
         self.scratch = folder / "scratch"
         self.scratch.mkdir()
-        self.cache = folder / "cache"
+        self.cache = cache
         self.compiler = CpuCompiler(cache=self.cache)
         self.runner = CpuRunner(self.scratch, threads=2, cache=self.cache)
 
