@@ -40,11 +40,14 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    shutil.copytree(PACKAGE, tmp_path / "kernelwright", ignore=shutil.ignore_patterns("bundled", "native"))
-    return tmp_path
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Whoever changes it puts it back."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    left_out = shutil.ignore_patterns("bundled", "native", "__pycache__")
+    shutil.copytree(PACKAGE, folder / "kernelwright", ignore=left_out)
+    return folder
 
 
 def test_the_import_contracts_hold(copy: Path) -> None:
@@ -67,9 +70,14 @@ def test_the_import_contracts_hold(copy: Path) -> None:
     ],
 )
 def test_a_wrong_import_is_caught(copy: Path, file: str, line: str, broken: str) -> None:
-    with (copy / "kernelwright" / file).open("a", encoding="utf-8") as text:
-        text.write(f"\n{line}\n")
+    path = copy / "kernelwright" / file
+    before = path.read_text(encoding="utf-8") if path.exists() else None
+    path.write_text(f"{before or ''}\n{line}\n", encoding="utf-8")
     done = lint_imports(copy)
+    if before is None:
+        path.unlink()
+    else:
+        path.write_text(before, encoding="utf-8")
     assert done.returncode == 1, done.stdout + done.stderr
     lines = [text for text in done.stdout.splitlines() if text.endswith("BROKEN")]
     assert any(text.startswith(broken) for text in lines), done.stdout
