@@ -66,15 +66,18 @@ async def test_it_is_sent_once_and_followed_to_its_end(scene: Scene) -> None:
     assert board.sent == [("t [X=1]", Mode.RANKED)]
 
 
-async def test_modes_and_configurations_have_tags_of_their_own() -> None:
-    tags = {tag_of(each, mode) for each in (ONE, candidate("t", 2)) for mode in Mode}
-    assert len(tags) == 6
+async def test_modes_configurations_and_boards_have_tags_of_their_own() -> None:
+    boards = ("kernelbot:x@H100", "kernelbot:x@A100")
+    tags = {
+        tag_of(each, mode, board) for each in (ONE, candidate("t", 2)) for mode in Mode for board in boards
+    }
+    assert len(tags) == 12
     assert all(len(tag) <= 40 and tag.replace("-", "").isalnum() for tag in tags)
 
 
 async def test_what_an_earlier_campaign_sent_is_taken_over(scene: Scene) -> None:
     board = FakeBoard()
-    await board.submit(ONE, Mode.TEST, tag_of(ONE, Mode.TEST))
+    await board.submit(ONE, Mode.TEST, tag_of(ONE, Mode.TEST, board.url))
     record = await outbox(scene, board).deliver(ONE, Mode.TEST)
     assert record.state == "passed"
     assert len(board.sent) == 1

@@ -34,9 +34,9 @@ MOST_WAIT_S: Final = 15.0
 MAX_REASON: Final = 400
 
 
-def tag_of(candidate: Candidate, mode: Mode) -> str:
-    """Equal content and mode have one tag, in every campaign."""
-    return f"kw-{content_id('submission', candidate.id, mode.value)}"
+def tag_of(candidate: Candidate, mode: Mode, board: str) -> str:
+    """Equal content and mode have one tag on a board (its URL names the device too), in every campaign."""
+    return f"kw-{content_id('submission', board, candidate.id, mode.value)}"
 
 
 class Outbox:
@@ -59,7 +59,7 @@ class Outbox:
 
     def find(self, candidate: Candidate, mode: Mode) -> SubmissionRecord | None:
         """What is known of a candidate."""
-        return self.records.get(tag_of(candidate, mode))
+        return self.records.get(tag_of(candidate, mode, self._board.url))
 
     def passed(self, candidate: Candidate, mode: Mode) -> bool:
         """Whether the board has accepted its result."""
@@ -153,7 +153,7 @@ class Outbox:
     def _new(self, candidate: Candidate, mode: Mode) -> SubmissionRecord:
         return SubmissionRecord(
             campaign=self._scene.campaign,
-            tag=tag_of(candidate, mode),
+            tag=tag_of(candidate, mode, self._board.url),
             candidate=candidate.id,
             mode=mode.value,
             state=INTENDED,

@@ -69,7 +69,9 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
     proposer = _proposer(settings, problem)
     async with attached(settings, problem, told=listener.note) as board:
         settings, held = _on_board(settings, problem, board)
-        tested = await quick_selftest(problem, slow=settings.slow_cases, seed=settings.seed)
+        tested = await quick_selftest(
+            problem, slow=settings.slow_cases, seed=settings.seed, strict=settings.strict
+        )
         with Memory.open(directory / MEMORY_FILE) as memory:
             async with (
                 _models(settings) as models,
