@@ -39,9 +39,9 @@ from kernelwright.devices.base import DuelCase, DuelResult, TimingProtocol
 from kernelwright.generation.ledger import Ledger
 from kernelwright.generation.models.mailbox import Mailbox
 from kernelwright.harness.local import LocalHarness
-from kernelwright.harness.problem_test import SelfTest
 from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult
 from kernelwright.harness.sandbox import SandboxReport
+from kernelwright.harness.self_test import SelfTest
 from kernelwright.harness.wire import Ceilings
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem
@@ -194,8 +194,8 @@ def watched(wishes: dict[str, Any]) -> None:
     """Put into the product's classes what the wishes ask for."""
     if wishes.get("played"):
         Played.seconds = wishes.get("seconds", 0.0)
-        sitting.LocalHarness = Played  # type: ignore[misc, assignment]
-        sitting.quick_selftest = _no_selftest  # type: ignore[assignment]
+        setattr(sitting, "LocalHarness", Played)  # noqa: B010 - what is imported there is nobody's to export
+        setattr(sitting, "quick_selftest", _no_selftest)  # noqa: B010
     harness = Played if wishes.get("played") else LocalHarness
     owners: dict[str, type] = {
         "harness": harness, "memory": Memory, "ledger": Ledger, "mailbox": Mailbox, "writing": Writing, "duels": Duels,

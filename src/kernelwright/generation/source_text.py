@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from sys import intern
 from typing import Final
 
 from tree_sitter import Node
@@ -85,7 +86,7 @@ def fingerprint(template: Template) -> Fingerprint:
         text = token.text
         if token.kind == "word" and text in own and text not in CPP_KEYWORDS:
             text = numbers.setdefault(text, f"${len(numbers)}")
-        tokens.append(text)
+        tokens.append(intern(text))  # kept for every template, and nearly all of them are equal
     return Fingerprint(tuple(tokens), _plan(template, numbers))
 
 
