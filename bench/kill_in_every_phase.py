@@ -37,7 +37,7 @@ PASSAGES = {
     "compiling": 5,
     "compiled": 4,
     "measuring": 4,
-    "measured, not recorded": 5,
+    "measured, not recorded": 4,
     "recorded": 6,
     "repair recorded": 2,
 }

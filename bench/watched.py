@@ -165,12 +165,12 @@ async def _no_selftest(*_: object, **__: object) -> SelfTest:
 
 # -- the watched child ------------------------------------------------------------------------------------
 
-Inside = Callable[..., bool]
+UNRECORDED: Final = "measured, not recorded"
 POINTS: Final[dict[str, tuple[str, str, str]]] = {
     "compiling": ("harness", "compile", "before"),
     "compiled": ("harness", "compile", "after"),
     "measuring": ("harness", "benchmark", "before"),
-    "measured, not recorded": ("memory", "record", "before"),
+    UNRECORDED: ("memory", "record", "before"),
     "recorded": ("memory", "record", "after"),
     "duel": ("harness", "duel", "before"),
     "duel fought, not recorded": ("memory", "duel", "before"),
@@ -209,7 +209,9 @@ def watched(wishes: dict[str, Any]) -> None:
         owner, method, side = POINTS[point]
         passages = itertools.count(1)
 
-        def pass_by(*_: object) -> None:
+        def pass_by(args: tuple[Any, ...], *_: object) -> None:
+            if point == UNRECORDED and args[1].outcome.status is not Status.MEASURED:
+                return  # nothing is in flight on the device
             if next(passages) == wishes.get("passage", 1):
                 os.kill(os.getpid(), signal.SIGKILL)
 
