@@ -3,6 +3,7 @@
 python bench/bench_search_memory.py
 """
 
+import argparse
 import resource
 import time
 from pathlib import Path
@@ -46,4 +47,5 @@ def _report(asks: list[float]) -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

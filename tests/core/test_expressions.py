@@ -75,10 +75,10 @@ def test_names_and_equality() -> None:
     ],
 )
 def test_what_is_not_in_the_language_is_refused_quickly(text: str, message: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ExpressionError, match=message):
         parse(text)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(

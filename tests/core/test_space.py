@@ -109,9 +109,9 @@ def test_a_million_constrained_configurations_in_two_seconds() -> None:
         "(f+g) % 4 == 0",
         "a+b+c+d+e+f+g < 50",
     )
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(s) == 1_693_286
-    assert time.perf_counter() - start < 4  # 0.6 s alone on one core
+    assert time.process_time() - start < 2  # 0.6 s on one core
 
 
 def test_a_space_too_large_to_enumerate_is_sampled() -> None:

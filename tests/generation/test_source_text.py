@@ -85,6 +85,6 @@ def test_a_fingerprint_is_quick() -> None:
     big = template(
         BODY + "".join(f"__device__ int f{i}(int x) {{ return x * {i} + 1; }}\n" for i in range(500))
     )
-    started = time.perf_counter()
+    started = time.process_time()
     fingerprint(big)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

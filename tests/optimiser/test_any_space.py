@@ -31,9 +31,15 @@ OUTCOMES = st.lists(
     max_size=6,
 )
 
+# What is not enumerated has more configurations than are asked: a real limit is a million.
+STEPS, LARGEST_BATCH = 14, 5
+MOST_ASKED = STEPS * LARGEST_BATCH
+
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(VALUES, max_size=4), OUTCOMES, st.integers(0, 99), st.integers(1, 5), st.booleans())
+@given(
+    st.lists(VALUES, max_size=4), OUTCOMES, st.integers(0, 99), st.integers(1, LARGEST_BATCH), st.booleans()
+)
 def test_any_space(
     values: list[list[Value]], outcomes: list[tuple[Status, float]], seed: int, batch: int, small: bool
 ) -> None:
@@ -42,10 +48,10 @@ def test_any_space(
     constraints = tuple(
         Constraint(name, parse(f"{name} * 1 <= 2**40 and ({name} + 1) % 7 != 9")) for name in numeric
     )
-    space = SearchSpace(tunables, constraints, limit=20 if small else 10_000)
+    space = SearchSpace(tunables, constraints, limit=MOST_ASKED if small else 10_000)
     optimiser = make_optimiser(space, seed)
     asked = []
-    for step in range(14):
+    for step in range(STEPS):
         for suggestion in optimiser.ask(batch if step % 3 == 0 else 1):
             configuration = suggestion.configuration
             assert space.contains(configuration)
@@ -57,6 +63,6 @@ def test_any_space(
             optimiser.tell(configuration, Observation(value, status, noise=0.01, static=static))
         assert optimiser.expected_gain(1.0) >= 0
     assert len(set(asked)) == len(asked)
-    assert len(asked) >= (min(14, len(space)) if space.enumerable else 1)
+    assert len(asked) >= (min(STEPS, len(space)) if space.enumerable else 1)
     for entry in optimiser.analysis().importance:
         assert np.isfinite(entry.share)
