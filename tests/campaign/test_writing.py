@@ -209,3 +209,33 @@ async def test_an_answered_request_is_never_asked_over(memory: Memory) -> None:
     assert [request.id for request in model.asked[:2]] == ["0002", "0004"]
     kept = {record.id: record.prompt for record in memory.requests("c1")}
     assert (kept["0001"], kept["0003"]) == ("prompt 0001", "prompt 0003")
+
+
+class Late(Scripted):
+    """Its second reply comes when the numbers have taken all that they may."""
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        if self.asked:
+            while len(list(self.memory.experiments("c1"))) < self.until:
+                await asyncio.sleep(0.005)
+        return await super().ask(request)
+
+
+async def test_what_is_on_its_way_finds_evaluations_left(memory: Memory) -> None:
+    times = TIMES | {("t9", x): 1.9 - 0.001 * x for x in range(1, 41)}
+    model = Late([proposal("t9", values=40), proposal("t4", values=2)])
+    model.memory, model.until = memory, 15  # type: ignore[attr-defined]
+    campaign = make(memory, model, Named(times), evaluations=19, max_requests=2)
+    result = await campaign.run()
+    assert result.experiments == 19
+    assert result.incumbent.description.startswith("t4-0002")
+    tried = [e.template for e in memory.experiments("c1")]
+    names = {record.id: record.name for record in memory.templates("c1").values()}
+    assert [names[t] for t in tried].count("t4-0002") == 2
+    assert campaign.writing.reserved == 0
+
+
+def test_kept_evaluations_are_at_most_half_and_of_none_without_a_bound() -> None:
+    assert not Budget(60.0).short(10_000, 48)
+    assert [Budget(60.0, 100).short(n, 48) for n in (51, 52)] == [False, True]
+    assert [Budget(60.0, 40).short(n, 48) for n in (19, 20)] == [False, True]

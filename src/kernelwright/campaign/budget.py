@@ -32,3 +32,9 @@ class Budget:
     def allows(self, experiments: int) -> bool:
         """Whether another experiment may start after ``experiments``."""
         return self.left > 0 and (self.evaluations is None or experiments < self.evaluations)
+
+    def short(self, experiments: int, kept: int) -> bool:
+        """Whether after ``experiments`` only those are left that are ``kept``: of half of all at most."""
+        if self.evaluations is None:
+            return False
+        return experiments + min(kept, self.evaluations // 2) >= self.evaluations

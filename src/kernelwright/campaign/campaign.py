@@ -243,9 +243,10 @@ class Campaign:
 
     async def _ask(self) -> Work | None:
         """A candidate that was never tried; the surrogate works in a thread, so that the lanes go on."""
-        leader = self.standing.incumbent
+        leader, kept = self.standing.incumbent, self.writing.reserved
         best = self.objective.cost(leader.times) if leader else None
-        while (work := await asyncio.to_thread(self.policy.next, best)) is not None:
+        ask = partial(self.policy.next, best, fresh=self.budget.short(self._started, kept))
+        while (work := await asyncio.to_thread(ask)) is not None:
             if work.candidate.id not in self.candidates:
                 self.candidates[work.candidate.id] = work.candidate
                 self._started += 1
@@ -362,8 +363,6 @@ class Campaign:
         self.writing.learn(experiment.number, candidate, experiment.outcome, experiment.cost_ms)
         self._tell(candidate, experiment.outcome)
         self._started += 1
-
-    # -- state ----------------------------------------------------------------------------------------
 
     def _tell(self, candidate: Candidate, outcome: Outcome) -> None:
         """Let the policy learn from an experiment."""

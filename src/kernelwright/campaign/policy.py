@@ -89,11 +89,11 @@ class Policy:
             optimiser = self.make_optimiser(self.make_space(proposal), seed)
             self.arms[proposal.template.id] = Arm(proposal, optimiser)
 
-    def next(self, best_cost: float | None) -> Work | None:
-        """The next candidate, or ``None`` when nothing can be asked now."""
+    def next(self, best_cost: float | None, *, fresh: bool = False) -> Work | None:
+        """The next candidate, or ``None`` when nothing can be asked now; ``fresh`` asks of new templates only."""
         if self._urgent:
             return self._urgent.popleft()
-        open_arms = self._open()
+        open_arms = [a for a in self._open() if not fresh or a.asked < self.settings.young_budget]
         arms = [arm for arm in open_arms if arm.paused_until <= self.finished] or open_arms
         while arms:
             arm, why = self._choose(arms, best_cost)

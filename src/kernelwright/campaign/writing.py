@@ -107,6 +107,7 @@ class Writing:
         if asked.purpose == "structure":
             self.rounds += 1
             self._unfinished = asked if asked.reply is not None else None
+            self.busy = not asked.reason  # unless it failed, templates of it may still come
 
     # -- the loop -------------------------------------------------------------------------------------
 
@@ -123,18 +124,28 @@ class Writing:
             async with self.asking:
                 wanted = await asyncio.to_thread(self._prepared)
             if not wanted:
+                self._rest()
                 await _either(stop, REST_S)
                 continue
             self.busy = True
             try:
                 done = await unless(stop, self.author.round(self.settings.proposals))
             finally:
-                self.busy = False
-                self.wake()
+                self._rest()
             if done is not None:
                 await self._after(done, stop)
         self.busy = False
         self.wake()
+
+    def _rest(self) -> None:
+        if self.busy:
+            self.busy = False
+            self.wake()
+
+    @property
+    def reserved(self) -> int:
+        """Evaluations that proposals on their way will need: numbers of known templates leave them alone."""
+        return self.settings.proposals * self.settings.young_budget if self.busy else 0
 
     @property
     def may_bring_more(self) -> bool:
