@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from kernelwright.campaign.campaign import Campaign
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Status
 from kernelwright.core.statistics import Verdict
+from kernelwright.harness.protocol import CompileResult
 from kernelwright.memory.records import Duel
 from kernelwright.memory.store import Memory
 
@@ -222,18 +224,22 @@ async def _die_at_write(campaign: Campaign, memory: Memory, at: int) -> bool:
 
 async def test_compiling_goes_on_during_a_duel(memory: Memory) -> None:
     harness = FakeHarness(TIMES, compile_seconds=0.001)
-    original = harness.duel
-    compiling: list[int] = []
+    duel, compile_ = harness.duel, harness.compile
+    begun, during = [0], [0]
+
+    async def counted(candidate: Candidate) -> CompileResult:
+        begun[0] += 1
+        return await compile_(candidate)
 
     async def slow(*arguments: object, **more: object) -> object:
-        before = harness.compiled
-        for _ in range(40):  # a second at most: later duels have nothing left to compile
-            await asyncio.sleep(0.005 if compiling else 0.025)
-            if compiling or harness.compiled - before > 1:
+        before = begun[0]
+        for _ in range(20):  # some duels come when nothing is left to compile, or enough waits for its turn
+            await asyncio.sleep(0.01)
+            if begun[0] > before:
                 break
-        compiling.append(harness.compiled - before)
-        return await original(*arguments, **more)  # type: ignore[arg-type]
+        during.append(begun[0] - before)
+        return await duel(*arguments, **more)  # type: ignore[arg-type]
 
-    harness.duel = slow  # type: ignore[assignment, method-assign]
+    harness.duel, harness.compile = slow, counted  # type: ignore[assignment, method-assign]
     await make(memory, harness).run()
-    assert max(compiling) > 1
+    assert max(during) > 0
