@@ -71,6 +71,8 @@ class Writing:
     _unfinished: Asked | None = None
     _fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
     _waiting: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
+    _best: dict[str, Candidate] = field(default_factory=dict)
+    """By template: looked up for every prompt, however many candidates there are."""
     _judged: set[str] = field(default_factory=set)
     _last_lead: int = 0
     _stops: int = 0
@@ -85,11 +87,13 @@ class Writing:
 
     def learn(self, number: int, candidate: Candidate, outcome: Outcome, cost_ms: float | None) -> None:
         """An experiment ended, now or in an earlier sitting."""
-        self.notebook.learn(candidate, outcome, cost_ms, number)
+        seen = self.notebook.learn(candidate, outcome, cost_ms, number)
         waiting = self._waiting.pop(candidate.id, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(outcome)
         notes = self.notebook.templates[candidate.template.id]
+        if notes.best is seen:
+            self._best[candidate.template.id] = candidate
         if notes.tried >= self.settings.young_budget:
             self._judge(candidate.template.id, notes)
 
@@ -238,13 +242,13 @@ class Writing:
         assert base is not None
         lead = self.scene.candidates[leader.candidate]
         if self._choice is not None and self._choice.lead.template != lead.template.id:
-            lead = self._candidate(self._choice.lead.template) or lead
+            lead = self._best.get(self._choice.lead.template, lead)
         cost = self.objective.cost(leader.times)
         mates = self._choice.mates[:PARENTS] if self._choice else ()
         parents = [
             (mate, (seen.cost_ms or inf) / cost)
             for seen in mates
-            if (mate := self._candidate(seen.template)) is not None
+            if (mate := self._best.get(seen.template)) is not None
         ]
         return self.prompts.structure(
             self.notebook,
@@ -304,16 +308,6 @@ class Writing:
     def _find(self, template: str) -> str | None:
         found = [known for known in self.policy.arms if template and known.startswith(template)]
         return found[0] if len(found) == 1 else None
-
-    def _candidate(self, template: str) -> Candidate | None:
-        """The best candidate of a template."""
-        notes = self.notebook.templates.get(template)
-        if notes is None or notes.best is None:
-            return None
-        for candidate in self.scene.candidates.values():
-            if candidate.template.id == template and str(candidate.configuration) == notes.best.configuration:
-                return candidate
-        return None
 
     def _digest(self, lead: Candidate) -> str:
         notes = self.notebook.templates[lead.template.id]
