@@ -15,6 +15,7 @@ from kernelwright.core.expression_nodes import (
     Compare,
     Fault,
     Logic,
+    Name,
     Node,
     Scalar,
     Unary,
@@ -24,6 +25,8 @@ from kernelwright.core.expressions import Expression
 from kernelwright.core.plan import Plan
 from kernelwright.core.rules import CandidateRules
 from kernelwright.harness.rules.broken import Broken
+
+Lets = tuple[tuple[str, Expression], ...]
 
 _DEVICE: Final = {"num_sms": 132, "max_shared_bytes": 232448, "warp_size": 32}
 _AWAY: Final = (-1, 1, *(1 << k for k in range(1, 14)))
@@ -119,24 +122,42 @@ def _settings(plan: Plan, expression: Expression) -> Iterator[dict[str, int]]:
             yield from ({**first, tunable.name: int(value)} for value in tunable.values[1:_MAX_VALUES])
 
 
+def _needed(node: Node, plan: Plan) -> tuple[frozenset[str], Lets]:
+    """The names that a part of an expression depends on, and those of them that are a ``let``, in order."""
+    names: set[str] = set()
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Name):
+            names.add(part.name)
+        todo.extend(_children(part))
+    lets = []
+    for name, meaning in reversed(plan.let):
+        if name in names:
+            names |= meaning.names
+            lets.append((name, meaning))
+    return frozenset(names), tuple(reversed(lets))
+
+
 def _singled_out(node: Node, plan: Plan, rules: CandidateRules, settings: Mapping[str, int]) -> str:
+    used, lets = _needed(node, plan)
     names = list(rules.sizes)
     for values in zip(*rules.sizes.values(), strict=False):
         case = dict(zip(names, values, strict=True))
-        here = _value(node, plan, {**settings, **case})
+        here = _value(node, lets, {**settings, **case})
         for name, size in case.items():
-            if here is None or size < _LEAST_SIZE:
+            if here is None or size < _LEAST_SIZE or name not in used:
                 continue
             sizes = [*(size + away for away in _AWAY), *(size * by // 8 for by in _SCALES)]
-            others = [_value(node, plan, {**settings, **case, name: other}) for other in sizes]
+            others = [_value(node, lets, {**settings, **case, name: other}) for other in sizes]
             if all(other is not None and bool(other) != bool(here) for other in others):
                 return f"{name} = {size}"
     return ""
 
 
-def _value(node: Node, plan: Plan, known: Mapping[str, int]) -> Scalar | None:
+def _value(node: Node, lets: Lets, known: Mapping[str, int]) -> Scalar | None:
     values: dict[str, int | bool] = {**_DEVICE, **known}
-    for name, expression in plan.let:
+    for name, expression in lets:
         try:
             found = evaluate_node(expression.tree, values)
         except (Fault, KeyError):
