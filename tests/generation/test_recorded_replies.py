@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.errors import MissingError
 from kernelwright.core.launch import BuildRequest
 from kernelwright.core.resolve import compiler_options, macros, resolve
 from kernelwright.generation.models.recorded import read_replies
-from kernelwright.generation.reply import Proposed, parse_reply
-from kernelwright.generation.source_text import fingerprint
+from kernelwright.generation.reply import Proposed, apply_edits, parse_reply
+from kernelwright.generation.source_text import fingerprint, without_comments
 from kernelwright.harness.rules.source import check_source
 from kernelwright.problems.loader import load_problem
 from kernelwright.problems.rules import candidate_rules
@@ -26,27 +26,37 @@ PROBLEMS = {
 }
 
 
+def code(proposed: Proposed, known: dict[str, Template]) -> str:
+    """A proposal's whole text; an edit's is its parent's, as prompts show it, with the blocks replaced."""
+    if proposed.kind == "template":
+        return proposed.code
+    (parent,) = [template for id_, template in known.items() if id_.startswith(proposed.parent)]
+    edited = apply_edits(without_comments(parent), proposed.edits)
+    assert isinstance(edited, str), edited
+    return edited
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_proposal_is_a_template_that_keeps_the_rules(name: str) -> None:
     problem = load_problem(PROBLEMS[name])
     rules = candidate_rules(problem)
-    ((_, reply),) = read_replies(REPLIES / f"{name}.jsonl")
-    found = parse_reply(reply.text)
-    assert len(found) == 6
-    fingerprints = []
-    for number, proposed in enumerate(found):
-        assert isinstance(proposed, Proposed), proposed
-        assert proposed.direction
-        assert proposed.rationale
-        assert proposed.predicted
-        template = parse_template(proposed.code, f"{name}-{number}")
-        assert check_source(template.source, rules) is None
-        space = template.plan.space(FACTS)
-        candidate = Candidate(template, space.configuration(0))
-        for case in problem.cases(slow=False):
-            assert resolve(candidate, case.sizes, FACTS, problem.signature).launches
-        fingerprints.append(fingerprint(template).digest)
-    assert len(set(fingerprints)) == 6
+    known: dict[str, Template] = {}
+    for _, reply in read_replies(REPLIES / f"{name}.jsonl"):
+        found = parse_reply(reply.text)
+        assert len(found) == 6
+        for number, proposed in enumerate(found):
+            assert isinstance(proposed, Proposed), proposed
+            assert proposed.direction
+            assert proposed.rationale
+            assert proposed.predicted
+            template = parse_template(code(proposed, known), f"{name}-{number}")
+            assert check_source(template.source, rules) is None
+            space = template.plan.space(FACTS)
+            candidate = Candidate(template, space.configuration(0))
+            for case in problem.cases(slow=False):
+                assert resolve(candidate, case.sizes, FACTS, problem.signature).launches
+            known[template.id] = template
+    assert len({fingerprint(template).digest for template in known.values()}) == 12
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -57,7 +67,7 @@ def test_the_first_proposal_compiles_for_an_h200(name: str, tmp_path: Path) -> N
         compiler = cuda.CudaCompiler("sm_90a", tmp_path)
     except MissingError as error:
         pytest.skip(str(error))
-    ((_, reply),) = read_replies(REPLIES / f"{name}.jsonl")
+    _, reply = read_replies(REPLIES / f"{name}.jsonl")[0]
     first = parse_reply(reply.text)[0]
     assert isinstance(first, Proposed)
     template = parse_template(first.code, name)
