@@ -16,11 +16,16 @@ import asyncio
 import contextlib
 import json
 import math
+import re
+import shutil
 import statistics
 import sys
+import tempfile
 import time
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from kernelwright.campaign.duels import CONFIRMATION_LOOKS, STEADY_S
@@ -33,6 +38,7 @@ from kernelwright.core.statistics import LOOKS, Decision, Verdict, decide, media
 from kernelwright.devices.base import DuelCase
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built
+from kernelwright.problems.loader import Problem, load_problem
 
 PROBLEMS = ("gemm", "softmax", "reduce_sum")
 APART = 0.01
@@ -194,10 +200,27 @@ async def tuned(harness: LocalHarness, text: str, case: str) -> tuple[int, int]:
         length *= 2
 
 
+def smaller(problem: Problem, largest: int | None, place: Path) -> str:
+    """The problem, or its folder without the cases that have a larger size: inputs of large ones take long to draw."""
+    if largest is None:
+        return str(problem.folder)
+    kept = [case.sizes for case in problem.spec.cases if max(case.sizes.values()) <= largest]
+    head, *blocks = re.split(r"(?=^\[\[(?:slow_)?cases\]\])", problem_toml(problem), flags=re.MULTILINE)
+    chosen = [b for b in blocks if b.startswith("[[slow") or tomllib.loads(b)["cases"][0]["sizes"] in kept]
+    folder = place / problem.name
+    shutil.copytree(problem.folder, folder)
+    (folder / "problem.toml").write_text(head + "".join(chosen), encoding="utf-8")
+    return str(folder)
+
+
+def problem_toml(problem: Problem) -> str:
+    return (problem.folder / "problem.toml").read_text(encoding="utf-8")
+
+
 async def reported(harness: LocalHarness) -> dict[str, float]:
     """The baseline's medians in ms by case, taken as a campaign takes those that it reports at its end."""
     sides = [await build(harness, source(harness.problem.baseline_source, name)) for name in ("one", "two")]
-    batches = [(await harness.duel(sides[0], sides[1], rounds)).cases for rounds in CONFIRMATION_LOOKS]
+    batches = [(await harness.duel(sides[0], sides[1], sum(CONFIRMATION_LOOKS))).cases]
     more, cases = more_rounds(batches, STEADY_S)
     if more:
         batches.append((await harness.duel(sides[0], sides[1], more, cases)).cases)
@@ -210,10 +233,14 @@ async def spread(options: argparse.Namespace) -> dict[str, Any]:
     """Medians from fresh processes. A few start together, then each measures while the others rest."""
     medians: dict[str, list[float]] = {}
     left = options.processes
+    place = tempfile.TemporaryDirectory(prefix="kernelwright-spread-")
+    problem = smaller(load_problem(options.problems[0]), options.largest, Path(place.name))
     while left > 0:
-        group = [open_harness(options, options.problems[0]) for _ in range(min(TOGETHER, left))]
+        group = [open_harness(options, problem) for _ in range(min(TOGETHER, left))]
         left -= len(group)
+        print(f"{options.processes - left} of {options.processes} processes", file=sys.stderr, flush=True)
         async with contextlib.AsyncExitStack() as stack:
+            stack.callback(place.cleanup if not left else lambda: None)
             await asyncio.gather(*(harness.start() for harness in group))
             for harness in group:
                 stack.push_async_callback(harness.close)
@@ -246,6 +273,7 @@ def main() -> None:
     )
     parser.add_argument("--comparisons", type=int, default=200)
     parser.add_argument("--processes", type=int, default=20)
+    parser.add_argument("--largest", type=int, help="spread: leave out cases with a larger size")
     options = parser.parse_args()
     rows = {}
     for part in options.parts:
