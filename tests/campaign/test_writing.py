@@ -12,6 +12,7 @@ from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.writing import Writing
 from kernelwright.core.outcome import Status
 from kernelwright.generation.model import ModelError, ModelReply, ModelRequest, Usage
 from kernelwright.memory.records import CampaignRecord, ProblemRecord, RequestRecord
@@ -221,7 +222,10 @@ class Late(Scripted):
         return await super().ask(request)
 
 
-async def test_what_is_on_its_way_finds_evaluations_left(memory: Memory) -> None:
+async def test_what_is_on_its_way_finds_evaluations_left(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Writing, "_wanted", lambda _: True)  # a round follows the other at once
     times = TIMES | {("t9", x): 1.9 - 0.001 * x for x in range(1, 41)}
     model = Late([proposal("t9", values=40), proposal("t4", values=2)])
     model.memory, model.until = memory, 15  # type: ignore[attr-defined]
