@@ -22,8 +22,8 @@ from kernelwright.leaderboard.base import BoardError, BoardInfo, Mode, Ranking
 from kernelwright.leaderboard.board_file import read_board_file
 from kernelwright.leaderboard.export.gate import Answer, Finding, Gate
 from kernelwright.leaderboard.gated import Exporter, GatedBoard
-from kernelwright.leaderboard.kernelbot.credentials import Secret
 from kernelwright.leaderboard.opening import check_board, open_board
+from kernelwright.leaderboard.secret import Secret
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 from kernelwright.problems.rules import candidate_rules

@@ -20,8 +20,9 @@ from kernelwright.leaderboard.kernelbot.address import SCHEME, base_url, parse_n
 from kernelwright.leaderboard.kernelbot.answers import Leaderboard
 from kernelwright.leaderboard.kernelbot.board import KernelbotBoard
 from kernelwright.leaderboard.kernelbot.client import Client
-from kernelwright.leaderboard.kernelbot.credentials import Secret, find_credential
-from kernelwright.leaderboard.kernelbot.text import line
+from kernelwright.leaderboard.kernelbot.credentials import find_credential
+from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.untrusted import line
 
 TOP: Final = 10
 T = TypeVar("T")

@@ -25,7 +25,8 @@ from kernelwright.core.errors import MissingError, UserError
 from kernelwright.core.files import place
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.leaderboard.base import Mode, Result, Sent
-from kernelwright.leaderboard.local import INSTALL, LocalBoard, find_token
+from kernelwright.leaderboard.local import LocalBoard, find_token
+from kernelwright.leaderboard.wire import INSTALL
 from kernelwright.problems.loader import load_problem
 
 DEFAULT_DATA: Final = Path(".kernelwright/board.db")

@@ -11,7 +11,7 @@ from kernelwright.leaderboard.export import write_submission
 from kernelwright.leaderboard.export.gate import Gate, refused
 from kernelwright.leaderboard.export.targets import gpu_facts
 from kernelwright.leaderboard.kernelbot.board import KernelbotBoard
-from kernelwright.leaderboard.kernelbot.credentials import Secret
+from kernelwright.leaderboard.secret import Secret
 from kernelwright.problems.spec import Argument
 
 

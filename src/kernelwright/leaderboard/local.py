@@ -8,14 +8,14 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 from urllib.parse import quote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import MissingError, UserError
+from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import (
     BoardError,
     BoardInfo,
@@ -31,14 +31,14 @@ from kernelwright.leaderboard.base import (
     State,
     Unauthorized,
 )
-
-if TYPE_CHECKING:
-    import httpx
+from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.untrusted import line, parse_json, read
+from kernelwright.leaderboard.wire import Wire
 
 TOKEN_VARIABLE: Final = "KERNELWRIGHT_BOARD_TOKEN"  # noqa: S105 - a variable's name
 TOKEN_FILE: Final = Path(".config/kernelwright/board-token")
-INSTALL: Final = "pip install 'kernelwright[board]'"
-TIMEOUT_S: Final = 30.0
+SILENCE_S: Final = 30.0
+CALL_S: Final = 120.0
 POLL_S: Final = 0.5
 MAX_ANSWER_BYTES: Final = 8 * 2**20
 FILES: Final = ("problem.toml", "reference.py", "baseline.cu")
@@ -46,7 +46,6 @@ _TOKEN: Final = re.compile(r"[\x21-\x7e]{8,200}")
 _TAG: Final = re.compile(r"[A-Za-z0-9-]{1,40}")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
-T = TypeVar("T")
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=4000)]
 
@@ -105,20 +104,24 @@ class _Refusal(_Answer):
 class LocalBoard:
     """Implements :class:`~kernelwright.leaderboard.base.Board`. ``url`` is ``http://HOST:PORT/PROBLEM[@DEVICE]``.
 
-    Raises UserError for a URL that names no board. Without a ``token`` one can look, not submit.
+    Raises UserError for a URL that names no board. Without a ``token`` one can look, not submit. ``call_s`` bounds
+    one request; ``client`` is httpx's, for tests.
     """
 
     idempotent = True
     """The board takes a tag once: a request that died may be sent again."""
 
     def __init__(
-        self, url: str, token: str | None = None, *, client: "httpx.AsyncClient | None" = None
+        self, url: str, token: str | None = None, *, client: Any = None, call_s: float = CALL_S
     ) -> None:
         self._base, self._problem, self._device = _parts(url)
         self.url = url
-        self._token = SecretStr(token) if token else None
-        self._client = client
-        self._closed = False
+        self._token = Secret(token) if token else None
+        self._call_s = call_s
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._wire = Wire(
+            self._base, self._base, headers, connect_s=SILENCE_S, silence_s=SILENCE_S, client=client
+        )
 
     def __repr__(self) -> str:
         return f"LocalBoard({self.url!r})"
@@ -134,12 +137,12 @@ class LocalBoard:
         """The problem as the board has it."""
         info = await self._info()
         return BoardInfo(
-            name=self._line(info.name),
-            device=self._line(info.device),
+            name=line(info.name),
+            device=line(info.device),
             ranking=info.ranking,
             cases=tuple(info.cases),
             deadline=info.deadline,
-            devices=tuple(self._line(device) for device in info.devices),
+            devices=tuple(line(device) for device in info.devices),
             limits=Limits(**info.limits.model_dump()),
         )
 
@@ -160,7 +163,7 @@ class LocalBoard:
             "entry": entry,
         }
         answer = await self._ask("POST", f"{self._path}/submissions", body)
-        return Sent(_read(_Submission, answer).id, mode, tag)
+        return Sent(read(_Submission, answer, self._base).id, mode, tag)
 
     async def find(self, tag: str, mode: Mode) -> Sent | None:
         """The own submission with this tag, or ``None``."""
@@ -171,17 +174,17 @@ class LocalBoard:
         except _NotThere:
             await self.info()  # no such board is an error, no such submission is not
             return None
-        return Sent(_read(_Submission, answer).id, mode, tag)
+        return Sent(read(_Submission, answer, self._base).id, mode, tag)
 
     async def result(self, sent: Sent) -> Result:
         """Where it stands; times are medians."""
         answer = await self._ask("GET", f"/api/submissions/{quote(sent.submission, safe='')}")
-        found = _read(_Submission, answer)
+        found = read(_Submission, answer, self._base)
         return Result(
             submission=found.id,
             mode=found.mode,
             state=found.state,
-            reason=self._line(found.reason, 2000),
+            reason=line(found.reason, 2000),
             score_s=found.score_s,
             cases=tuple(CaseTime(**case.model_dump()) for case in found.cases),
         )
@@ -190,13 +193,13 @@ class LocalBoard:
         """The rank table, the best first."""
         query = {"limit": str(limit), "device": self._device}
         answer = await self._ask("GET", f"{self._path}/ranks", query=query)
-        rows = _adapted(TypeAdapter(list[_Row]), answer)
+        rows = read(list[_Row], answer, self._base)
         return tuple(
             Place(
                 row.rank,
-                self._line(row.user),
+                line(row.user),
                 row.score_s,
-                self._line(row.submission),
+                line(row.submission),
                 row.submitted,
                 row.mine,
             )
@@ -205,9 +208,7 @@ class LocalBoard:
 
     async def close(self) -> None:
         """Give up connections."""
-        self._closed = True
-        if self._client is not None:
-            await self._client.aclose()
+        await self._wire.close()
 
     # -- beyond it ------------------------------------------------------------------------------------
 
@@ -230,7 +231,7 @@ class LocalBoard:
     async def files(self) -> Mapping[str, str]:
         """Texts of the problem's files by name, as someone else wrote them."""
         answer = await self._ask("GET", f"{self._path}/problem")
-        texts = _adapted(TypeAdapter(dict[str, str]), answer)
+        texts = read(dict[str, str], answer, self._base)
         if missing := [name for name in FILES if name not in texts]:
             raise BoardError(f"{self.url}: sends no {missing[0]}")
         return {name: texts[name] for name in FILES}
@@ -242,7 +243,7 @@ class LocalBoard:
         return f"/api/boards/{self._problem}"
 
     async def _info(self) -> _Info:
-        return _read(_Info, await self._ask("GET", self._path, query={"device": self._device}))
+        return read(_Info, await self._ask("GET", self._path, query={"device": self._device}), self._base)
 
     async def _ask(
         self,
@@ -250,39 +251,26 @@ class LocalBoard:
         path: str,
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
-    ) -> bytes:
+    ) -> JsonValue:
         """One request, never repeated. Raises what the answer means."""
-        if self._closed:
-            raise BoardError(f"{self.url}: the connection was given up: open the board again")
-        httpx = _httpx()
-        client = self._client = self._client or httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False)
-        headers = {"Authorization": f"Bearer {self._token.get_secret_value()}"} if self._token else {}
-        given = {name: value for name, value in (query or {}).items() if value}
-        try:
-            async with client.stream(
-                method, self._base + path, json=body, params=given, headers=headers
-            ) as response:
-                content = await _bounded(response)
-        except httpx.HTTPError as error:
-            raise BoardError(
-                f"{self._base}: cannot be asked: {self._line(str(error)) or type(error).__name__}"
-            ) from None
-        except httpx.InvalidURL:
-            raise BoardError(f"{self._base}: is no address that can be asked") from None
-        if response.status_code not in {200, 201}:
-            raise self._refusal(response.status_code, content, response.headers.get("Retry-After", ""))
-        return content
 
-    def _line(self, text: str, limit: int = 200) -> str:
-        """A stranger's text on one line; the token, should it be echoed, is not in it."""
-        shown = text.replace(self._token.get_secret_value(), "[hidden]") if self._token else text
-        return _line(shown, limit)
+        async def use(answer: Any) -> tuple[int, str, bytes]:
+            content = await self._wire.body(answer, MAX_ANSWER_BYTES)
+            return answer.status_code, answer.headers.get("Retry-After", ""), content
+
+        given = {name: value for name, value in (query or {}).items() if value}
+        status, retry, content = await self._wire.call(
+            method, path, self._call_s, use, json=body, params=given
+        )
+        if status not in {200, 201}:
+            raise self._refusal(status, content, retry)
+        return parse_json(content, self._token, self._base)
 
     def _refusal(self, status: int, content: bytes, retry: str) -> BoardError:
         """What an answer that is no success means."""
         try:
-            said = self._line(_Refusal.model_validate_json(content).error)
-        except ValidationError:
+            said = line(read(_Refusal, parse_json(content, self._token, self._base), self._base).error)
+        except BoardError:
             said = "no reason that can be read"
         message = f"the board says {status}: {said}"
         if status == 401:
@@ -326,7 +314,7 @@ def _parts(url: str) -> tuple[str, str, str]:
         usable = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or True)
     except ValueError:
         raise wrong from None
-    if parts.username or parts.password:
+    if "@" in parts.netloc:
         raise UserError("a board's URL holds no password: put the token into a file, see docs/boards.md")
     folder, _, last = parts.path.rstrip("/").rpartition("/")
     problem, _, device = last.partition("@")
@@ -342,43 +330,7 @@ def _check_tag(tag: str) -> None:
         raise Refused("a tag has up to 40 letters, digits and hyphens")
 
 
-def _httpx() -> Any:
-    try:
-        import httpx
-    except ImportError:
-        raise MissingError(f"boards need httpx: {INSTALL}") from None
-    return httpx
-
-
-async def _bounded(response: "httpx.Response") -> bytes:
-    content = bytearray()
-    async for part in response.aiter_bytes():
-        content += part
-        if len(content) > MAX_ANSWER_BYTES:
-            raise BoardError(f"the board's answer has more than {MAX_ANSWER_BYTES} bytes")
-    return bytes(content)
-
-
-def _read(model: type[T], content: bytes) -> T:
-    return _adapted(TypeAdapter(model), content)
-
-
-def _adapted(adapter: TypeAdapter[T], content: bytes) -> T:
-    try:
-        return adapter.validate_json(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise BoardError(f"the board's answer makes no sense: {_line(where + ': ' + first['msg'])}") from None
-
-
 def _file_name(name: str) -> str:
     """The template's name as the board takes it."""
     kept = re.sub(r"[^A-Za-z0-9._ -]", "-", name)[:80].lstrip("._ -")
     return kept or "candidate.cu"
-
-
-def _line(text: str, limit: int = 200) -> str:
-    """A stranger's text on one line, without control characters."""
-    line = "".join(c if c.isprintable() else "?" for c in " ".join(text[: 4 * limit].split()))
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -11,7 +11,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import Board, Mode, Ranking, Refused, Unauthorized
 from kernelwright.leaderboard.kernelbot.board import MAX_BYTES, PAGE, KernelbotBoard
 from kernelwright.leaderboard.kernelbot.client import Client, Limits
-from kernelwright.leaderboard.kernelbot.credentials import Secret
+from kernelwright.leaderboard.secret import Secret
 from kernelwright.problems.loader import load_problem
 from tests.leaderboard.board_conformance import BoardConformance, Subject
 from tests.leaderboard.kernelbot.stub import GPUS, NAME, Entry, Stub, stubbed

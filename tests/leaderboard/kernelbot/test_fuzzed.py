@@ -17,7 +17,7 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.leaderboard.base import BoardError, Mode, Sent
 from kernelwright.leaderboard.kernelbot.board import KernelbotBoard
 from kernelwright.leaderboard.kernelbot.client import HEADER, Client, Limits
-from kernelwright.leaderboard.kernelbot.credentials import Secret
+from kernelwright.leaderboard.secret import Secret
 from kernelwright.problems.loader import load_problem
 from tests.leaderboard.kernelbot.recorded import SEED, exchanges
 

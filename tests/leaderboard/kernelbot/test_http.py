@@ -13,8 +13,8 @@ import pytest
 
 from kernelwright.leaderboard.base import BoardError, RateLimited, Refused
 from kernelwright.leaderboard.kernelbot.client import Client, Limits
-from kernelwright.leaderboard.kernelbot.credentials import Secret
-from kernelwright.leaderboard.kernelbot.refusals import Unavailable
+from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.wire import Unavailable
 
 CLI_ID = "0e4a7f0c-58c7-4f6e-9d2d-3f5d8a1b2c3d"
 LIMITS = Limits(
@@ -202,7 +202,7 @@ async def test_nobody_there_is_one_line() -> None:
     async with serving(GPUS) as (url, _):
         pass
     async with opened(url) as client:
-        with pytest.raises(Unavailable, match="GET /gpus/b: ConnectError"):
+        with pytest.raises(Unavailable, match=r"GET /gpus/b: cannot be asked \(ConnectError\)"):
             await client.gpus("b")
 
 

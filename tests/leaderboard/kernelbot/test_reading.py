@@ -22,12 +22,14 @@ from kernelwright.leaderboard.base import (
     Unauthorized,
 )
 from kernelwright.leaderboard.kernelbot.address import base_url, parse_name
-from kernelwright.leaderboard.kernelbot.answers import Leaderboard, Streamed, Submission, read
-from kernelwright.leaderboard.kernelbot.credentials import Secret, find_credential, need_credential
-from kernelwright.leaderboard.kernelbot.refusals import Unavailable, refusal
+from kernelwright.leaderboard.kernelbot.answers import Leaderboard, Streamed, Submission
+from kernelwright.leaderboard.kernelbot.credentials import find_credential, need_credential
+from kernelwright.leaderboard.kernelbot.refusals import refusal
 from kernelwright.leaderboard.kernelbot.results import case_times, result_of
 from kernelwright.leaderboard.kernelbot.sse import Event, Events
-from kernelwright.leaderboard.kernelbot.text import line, parse_json
+from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.untrusted import line, parse_json, read
+from kernelwright.leaderboard.wire import Unavailable
 
 CLI_ID = "0e4a7f0c-58c7-4f6e-9d2d-3f5d8a1b2c3d"
 FINE = {"mode": "test", "passed": True, "result": {}}
@@ -201,14 +203,16 @@ def test_a_stream_passed_only_when_all_of_it_passed() -> None:
 
 
 def test_the_hidden_seed_is_dropped_wherever_it_stands() -> None:
-    got = parse_json(b'[{"name": "a", "secret_seed": 77123, "task": {"secret_seed": 77123, "x": 1}}]', None)
+    got = parse_json(
+        b'[{"name": "a", "secret_seed": 77123, "task": {"secret_seed": 77123, "x": 1}}]', None, "here"
+    )
     assert got == [{"name": "a", "task": {"x": 1}}]
     assert "secret_seed" not in Leaderboard.model_fields
 
 
 def test_an_echo_is_hidden_in_keys_and_values() -> None:
     echo = f'{{"a{CLI_ID}": ["{CLI_ID.upper()}!"]}}'.encode()
-    assert parse_json(echo, Secret(CLI_ID)) == {"a[hidden]": ["[hidden]!"]}
+    assert parse_json(echo, Secret(CLI_ID), "here") == {"a[hidden]": ["[hidden]!"]}
 
 
 # --- the credential ---------------------------------------------------------------------------------------------

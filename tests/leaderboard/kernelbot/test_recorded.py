@@ -21,8 +21,8 @@ from kernelwright.leaderboard.kernelbot.answers import (
 )
 from kernelwright.leaderboard.kernelbot.board import KernelbotBoard
 from kernelwright.leaderboard.kernelbot.client import Client, Limits, Pace
-from kernelwright.leaderboard.kernelbot.credentials import Secret
-from kernelwright.leaderboard.kernelbot.refusals import Unavailable
+from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.wire import Unavailable
 from tests.leaderboard.kernelbot.recorded import SEED, Exchange, Player, exchanges, play
 
 EXCHANGES = exchanges()

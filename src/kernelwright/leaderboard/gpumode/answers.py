@@ -13,6 +13,7 @@ from typing import Final
 
 from kernelwright.leaderboard.base import CaseTime, Mode, Ranking, Result, State
 from kernelwright.leaderboard.board_file import Arguments, Value
+from kernelwright.leaderboard.untrusted import line
 
 MAX_LINES: Final = 100_000
 MAX_VALUE: Final = 10_000
@@ -44,15 +45,15 @@ def read_spec(text: str) -> dict[str, str]:
 def read_lines(text: str) -> tuple[dict[str, str], str]:
     """``key: value`` lines, and what is wrong with them (empty: nothing). A key said twice must say the same."""
     said: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines()):
+    for number, said_line in enumerate(text.splitlines()):
         if number >= MAX_LINES:
             return said, f"it says more than {MAX_LINES} lines"
-        key, _, value = line.partition(":")
+        key, _, value = said_line.partition(":")
         name, content = key.strip(), value.strip()[:MAX_VALUE]
         if not _KEY.fullmatch(name):
             continue  # a message of several lines goes on
         if said.setdefault(name, content) != content:
-            return said, f"it says {_short(name)!r} twice and differently"
+            return said, f"it says {line(name)!r} twice and differently"
     return said, ""
 
 
@@ -83,17 +84,17 @@ def _fault(
     """Why it is no success; empty when it is one. What a case says goes before how the process ended."""
     for index, case in enumerate(cases):
         place = f"{kind}.{index}"
-        told = _short(said.get(f"{place}.error") or said.get(f"{place}.message", ""))
+        told = line(said.get(f"{place}.error") or said.get(f"{place}.message", ""))
         if said.get(f"{place}.status", "pass") != "pass" or f"{place}.error" in said:
-            return f"case {index} ({_short(case_lines([case]))}) failed{f': {told}' if told else ''}"
+            return f"case {index} ({line(case_lines([case]))}) failed{f': {told}' if told else ''}"
         if f"{place}.spec" in said and not _same(read_spec(said[f"{place}.spec"]), case):
-            return f"case {index} is answered for another: {_short(said[f'{place}.spec'])}"
+            return f"case {index} is answered for another: {line(said[f'{place}.spec'])}"
     if code:
         return f"it ended with code {code}{f': {EXITS[code]}' if code in EXITS else ''}"
     if said.get("check") != "pass":
         return "its check did not pass" if "check" in said else "it said nothing of its check"
     if said.get(f"{kind}-count") not in {None, str(len(cases))}:
-        return f"it counts {_short(said[f'{kind}-count'])} cases of {len(cases)}"
+        return f"it counts {line(said[f'{kind}-count'])} cases of {len(cases)}"
     answered = (
         len(times) if kind == "benchmark" else sum(f"test.{i}.status" in said for i in range(len(cases)))
     )
@@ -135,9 +136,3 @@ def _same(spec: Mapping[str, str], case: Arguments) -> bool:
     """Equal but for the seed, which a secret one may have changed."""
     wanted = read_spec(case_lines([case]))
     return {**spec, SEED: ""} == {**wanted, SEED: ""}
-
-
-def _short(text: str) -> str:
-    """Printable and on one line, for a reason."""
-    line = " ".join(text.split())[:200]
-    return "".join(c if c.isprintable() else "?" for c in line)

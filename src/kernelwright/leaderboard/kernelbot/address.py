@@ -10,6 +10,8 @@ from kernelwright.core.errors import UserError
 
 VARIABLE: Final = "POPCORN_API_URL"
 SCHEME: Final = "kernelbot:"
+WHERE: Final = "GPU MODE"
+"""How its server is called in messages."""
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NAME: Final = re.compile(r"(?!\.+\Z)[\w.+-]{1,100}", re.ASCII)
 

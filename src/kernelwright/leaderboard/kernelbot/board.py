@@ -18,9 +18,10 @@ from kernelwright.leaderboard.base import (
 from kernelwright.leaderboard.kernelbot.address import SCHEME, check_name
 from kernelwright.leaderboard.kernelbot.answers import Leaderboard, Task
 from kernelwright.leaderboard.kernelbot.client import Client
-from kernelwright.leaderboard.kernelbot.credentials import HOW_TO_GET_ONE, NoCredential, Secret
+from kernelwright.leaderboard.kernelbot.credentials import HOW_TO_GET_ONE, NoCredential
 from kernelwright.leaderboard.kernelbot.results import STAGES, Case, result_of
-from kernelwright.leaderboard.kernelbot.text import line
+from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.untrusted import line
 
 MAX_BYTES: Final = 1_000_000
 BANNED_WORDS: Final = ("stream",)

@@ -1,24 +1,20 @@
-"""HTTP with GPU MODE's server: sizes, times and pace are bounded, and every failure is a BoardError.
+"""What GPU MODE's server can be asked, at a bounded pace: :mod:`~kernelwright.leaderboard.wire` has the rest.
 
-A question (GET) that got no answer is asked again; a submission never is. The credential travels in one header, to
-one address: redirects are not followed and cookies are not kept.
+A question (GET) that got no answer is asked again; a submission never is.
 """
 
 import asyncio
-import importlib
-import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from kernelwright.core.errors import MissingError
 from kernelwright.leaderboard.base import BoardError, Refused
+from kernelwright.leaderboard.kernelbot.address import WHERE
 from kernelwright.leaderboard.kernelbot.answers import (
     Accepted,
     Leaderboard,
@@ -26,12 +22,12 @@ from kernelwright.leaderboard.kernelbot.answers import (
     RankRow,
     Streamed,
     Submission,
-    read,
 )
-from kernelwright.leaderboard.kernelbot.credentials import INSTALL, Secret
-from kernelwright.leaderboard.kernelbot.refusals import Unavailable, refusal
+from kernelwright.leaderboard.kernelbot.refusals import refusal
 from kernelwright.leaderboard.kernelbot.sse import Event, Events
-from kernelwright.leaderboard.kernelbot.text import WHERE, line, parse_json
+from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.untrusted import line, parse_json, read
+from kernelwright.leaderboard.wire import Unavailable, Wire
 
 HEADER: Final = "X-Popcorn-Cli-Id"
 MIB: Final = 1024 * 1024
@@ -74,7 +70,7 @@ class Pace:
 
 
 class Client:
-    """Raises MissingError without the ``board`` extra.
+    """Asking raises BoardError, and MissingError without the ``board`` extra.
 
     ``transport`` is httpx's, for tests; ``pace`` is shared by clients of one server.
     """
@@ -88,16 +84,15 @@ class Client:
         pace: Pace | None = None,
         transport: Any = None,
     ) -> None:
-        self._base_url = base_url
         self._secret = credential
         self._limits = limits
         self._pace = pace or Pace(limits.interval_s)
-        self._httpx: Any = _httpx()
-        headers = {"Accept-Encoding": "identity", "User-Agent": "kernelwright"}
-        self._http = self._httpx.AsyncClient(
-            headers=headers | ({HEADER: credential.reveal()} if credential else {}),
-            timeout=self._httpx.Timeout(limits.silence_s, connect=limits.connect_s),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        self._wire = Wire(
+            WHERE,
+            base_url,
+            {HEADER: credential.reveal()} if credential else {},
+            connect_s=limits.connect_s,
+            silence_s=limits.silence_s,
             transport=transport,
         )
 
@@ -165,13 +160,13 @@ class Client:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self._wire.close()
 
     async def _ask(self, method: str, path: str, most: int | None = None, **parts: Any) -> JsonValue:
         """One call, one answer. ``parts`` are httpx's: params, files, json."""
 
         async def use(answer: Any) -> JsonValue:
-            body = await self._body(answer, most or self._limits.answer_bytes)
+            body = await self._wire.body(answer, most or self._limits.answer_bytes)
             return self._understand(answer.status_code, body)
 
         return await self._call(method, path, self._limits.call_s, use, **parts)
@@ -179,56 +174,26 @@ class Client:
     async def _call(
         self, method: str, path: str, seconds: float, use: Callable[[Any], Awaitable[T]], **parts: Any
     ) -> T:
-        """What ``use`` makes of the answer.
-
-        The library's errors hold the request and with it the credential: they end here, as nobody's context.
-        """
-        if self._http.is_closed:
-            raise BoardError(f"{WHERE}: the connection was closed")
+        """At the server's pace."""
         await self._pace.turn()
-        try:
-            async with (
-                asyncio.timeout(seconds),
-                self._http.stream(method, self._base_url + path, **parts) as answer,
-            ):
-                return await use(answer)
-        except TimeoutError:
-            failure = f"no answer within {seconds:g} s"
-        except (self._httpx.HTTPError, self._httpx.InvalidURL, self._httpx.StreamError, OSError) as error:
-            failure = type(error).__name__
-        raise Unavailable(f"{WHERE}: {method} {line(path, 100)}: {failure}")
+        return await self._wire.call(method, path, seconds, use, **parts)
 
     async def _follow(self, answer: Any) -> Streamed:
         """The result at the end of a stream."""
         if answer.status_code != 200:
-            self._understand(answer.status_code, await self._body(answer, self._limits.answer_bytes))
+            self._understand(answer.status_code, await self._wire.body(answer, self._limits.answer_bytes))
         events = Events()
-        async with aclosing(self._pieces(answer, self._limits.stream_bytes)) as pieces:
+        async with aclosing(self._wire.pieces(answer, self._limits.stream_bytes)) as pieces:
             async for piece in pieces:
                 for event in events.feed(piece):
                     if (found := self._last(event)) is not None:
                         return found
         raise Unavailable(f"{WHERE}: the stream ended without a result")
 
-    async def _body(self, answer: Any, most: int) -> bytes:
-        return b"".join([piece async for piece in self._pieces(answer, most)])
-
-    async def _pieces(self, answer: Any, most: int) -> AsyncGenerator[bytes, None]:
-        """Raw bytes: nothing is unpacked, so that a small answer cannot become a large one."""
-        if answer.headers.get("content-encoding", "identity") != "identity":
-            raise BoardError(f"{WHERE}: the answer is packed, which was not asked for")
-        size = 0
-        async with aclosing(answer.aiter_raw()) as raw:
-            async for piece in raw:
-                size += len(piece)
-                if size > most:
-                    raise BoardError(f"{WHERE}: the answer is larger than {most} bytes")
-                yield piece
-
     def _understand(self, status: int, body: bytes) -> JsonValue:
         """The content of a success; everything else is raised."""
         if 200 <= status < 300:
-            return parse_json(body, self._secret)
+            return parse_json(body, self._secret, WHERE)
         if 300 <= status < 400:
             raise Refused(
                 f"{WHERE}: the address leads elsewhere (HTTP {status}), which is not followed: mend it"
@@ -238,7 +203,7 @@ class Client:
     def _detail(self, body: bytes) -> str:
         """What an error says: FastAPI's ``detail``, a text or a list of complaints; else nothing."""
         try:
-            content = parse_json(body, self._secret)
+            content = parse_json(body, self._secret, WHERE)
         except BoardError:
             return ""
         match content:
@@ -253,9 +218,9 @@ class Client:
     def _last(self, event: Event) -> Streamed | None:
         """The result, if this is the frame that holds it. Raises what an error frame says."""
         if event.name == "result":
-            return read(Streamed, parse_json(event.data, self._secret), WHERE)
+            return read(Streamed, parse_json(event.data, self._secret, WHERE), WHERE)
         if event.name == "error":
-            self._raise_frame(parse_json(event.data, self._secret))
+            self._raise_frame(parse_json(event.data, self._secret, WHERE))
         return None
 
     def _raise_frame(self, content: JsonValue) -> NoReturn:
@@ -275,14 +240,3 @@ def _path(*parts: str) -> str:
 
 def _form(name: str, code: bytes) -> dict[str, tuple[str, bytes, str]]:
     return {"file": (name, code, "text/x-python")}
-
-
-def _httpx() -> Any:
-    """The library, without its log: that quotes heads of answers, which may echo the credential."""
-    try:
-        module = importlib.import_module("httpx")
-    except ImportError:
-        raise MissingError(f"a remote leaderboard needs httpx: {INSTALL}") from None
-    for name in ("httpx", "httpcore"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    return module

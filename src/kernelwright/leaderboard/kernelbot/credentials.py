@@ -7,48 +7,22 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from kernelwright.core.errors import MissingError, UserError
 from kernelwright.leaderboard.base import Unauthorized
+from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.wire import INSTALL
 
 VARIABLE: Final = "POPCORN_CLI_ID"
 FILE: Final = ".popcorn.yaml"
 MAX_FILE_BYTES: Final = 64 * 1024
 HOW_TO_GET_ONE: Final = f"register once with GPU MODE's popcorn-cli (popcorn register github), which writes ~/{FILE}, or set {VARIABLE}"
-INSTALL: Final = "pip install 'kernelwright[board]'"
 _WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{8,200}", re.ASCII)
 
 
 class NoCredential(Unauthorized, UserError):  # noqa: N818 - reads as what happened
     """There is no credential, or it cannot be read."""
-
-
-class Secret:
-    """A text that is shown nowhere: not by ``str``, ``repr``, a format, a pickle or a copy."""
-
-    __slots__ = ("_pattern", "_value")
-
-    def __init__(self, value: str) -> None:
-        """Raises NoCredential for what cannot be a credential, without showing it."""
-        if not _WELL_FORMED.fullmatch(value):
-            raise NoCredential(f"the GPU MODE credential is malformed: {HOW_TO_GET_ONE}")
-        self._value = value
-        self._pattern = re.compile(re.escape(value), re.IGNORECASE)
-
-    def reveal(self) -> str:
-        """The value, for the header and nothing else."""
-        return self._value
-
-    def hide(self, text: str) -> str:
-        """The text without the value, for texts of a server that may echo it."""
-        return self._pattern.sub("[hidden]", text)
-
-    def __repr__(self) -> str:
-        return "[hidden]"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a credential is not kept")
 
 
 def find_credential(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> Secret | None:
@@ -57,7 +31,7 @@ def find_credential(environment: Mapping[str, str] = os.environ, home: Path | No
     Raises NoCredential for a file that is there and cannot be used. No message holds a part of the file.
     """
     if given := environment.get(VARIABLE, "").strip():
-        return Secret(given)
+        return _secret(given)
     path = (home or Path.home()) / FILE
     try:
         with path.open("rb") as file:
@@ -66,7 +40,7 @@ def find_credential(environment: Mapping[str, str] = os.environ, home: Path | No
         return None
     except OSError as error:
         raise NoCredential(f"{path}: cannot be read: {error.strerror}") from None
-    return Secret(_cli_id(path, data))
+    return _secret(_cli_id(path, data))
 
 
 def need_credential(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> Secret:
@@ -75,6 +49,13 @@ def need_credential(environment: Mapping[str, str] = os.environ, home: Path | No
     if found is None:
         raise NoCredential(f"no credential for GPU MODE: {HOW_TO_GET_ONE}")
     return found
+
+
+def _secret(value: str) -> Secret:
+    """Raises NoCredential for what cannot be a credential, without showing it."""
+    if not _WELL_FORMED.fullmatch(value):
+        raise NoCredential(f"the GPU MODE credential is malformed: {HOW_TO_GET_ONE}")
+    return Secret(value)
 
 
 def _cli_id(path: Path, data: bytes) -> str:

@@ -8,8 +8,10 @@ import re
 from typing import Final
 
 from kernelwright.leaderboard.base import BoardError, RateLimited, Refused, Unauthorized
+from kernelwright.leaderboard.kernelbot.address import WHERE
 from kernelwright.leaderboard.kernelbot.credentials import HOW_TO_GET_ONE
-from kernelwright.leaderboard.kernelbot.text import WHERE, line
+from kernelwright.leaderboard.untrusted import line
+from kernelwright.leaderboard.wire import Unavailable
 
 _RATE: Final = re.compile(r"rate limit exceeded", re.IGNORECASE)
 _RETRY: Final = re.compile(r"try again in (\d{1,7}(?:\.\d{1,6})?) ?s", re.IGNORECASE)
@@ -19,10 +21,6 @@ _WHO: Final = re.compile(
 _PAUSED: Final = re.compile(r"not accepting any new submissions", re.IGNORECASE)
 _FINAL: Final = re.compile(r"does not exist|invalid gpu type|work on another stream", re.IGNORECASE)
 _INNER: Final = re.compile(r"\b5\d\d: ")
-
-
-class Unavailable(BoardError):  # noqa: N818 - reads as what happened
-    """The server did not answer, or failed. A question may be asked again; a submission must be looked for."""
 
 
 def refusal(status: int, text: str) -> BoardError:

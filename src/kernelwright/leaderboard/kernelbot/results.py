@@ -11,8 +11,9 @@ from typing import Final
 from pydantic import JsonValue
 
 from kernelwright.leaderboard.base import BoardError, CaseTime, Mode, Result, Sent, State
+from kernelwright.leaderboard.kernelbot.address import WHERE
 from kernelwright.leaderboard.kernelbot.answers import MAX_CASES, Run, Submission
-from kernelwright.leaderboard.kernelbot.text import WHERE, line
+from kernelwright.leaderboard.untrusted import line
 
 STAGES: Final = {Mode.TEST: "test", Mode.BENCHMARK: "benchmark", Mode.RANKED: "leaderboard"}
 """A mode's name on the server, which is also the name of the run that decides it."""

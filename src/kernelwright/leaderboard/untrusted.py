@@ -1,17 +1,18 @@
-"""Texts of a server are data: one bounded line without control characters, and never the credential."""
+"""What a board's server says is data: bounded lines, JSON without the credential, and records or one error."""
 
-from typing import Final
+from typing import Final, TypeVar
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from kernelwright.leaderboard.base import BoardError
-from kernelwright.leaderboard.kernelbot.credentials import Secret
+from kernelwright.leaderboard.secret import Secret
 
-WHERE: Final = "GPU MODE"
 LINE: Final = 300
 NOT_READ: Final = frozenset({"secret_seed"})
-"""Fields that nobody may know: the server gives the seed of its hidden cases to anyone."""
+"""Fields that nobody may know: GPU MODE's server gives the seed of its hidden cases to anyone."""
+
+T = TypeVar("T")
 
 
 def line(text: str, limit: int = LINE) -> str:
@@ -21,14 +22,14 @@ def line(text: str, limit: int = LINE) -> str:
     return short if len(short) <= limit else f"{short[: limit - 1]}…"
 
 
-def parse_json(data: bytes, secret: Secret | None) -> JsonValue:
+def parse_json(data: bytes, secret: Secret | None, where: str) -> JsonValue:
     """JSON of a stranger, without the credential and :data:`NOT_READ`. Raises BoardError; it quotes nothing."""
     try:
         value = from_json(data, allow_inf_nan=False)
     except ValueError:
         value = NotImplemented
     if value is NotImplemented:
-        raise BoardError(f"{WHERE}: the answer is no JSON")
+        raise BoardError(f"{where}: the answer is no JSON")
     return _scrub(value, secret)
 
 
@@ -44,3 +45,14 @@ def _scrub(value: JsonValue, secret: Secret | None) -> JsonValue:
             return {k: _scrub(v, secret) for k, v in items if k not in NOT_READ}
         case _:
             return value
+
+
+def read(kind: type[T], value: JsonValue, where: str) -> T:
+    """The value as ``kind``. Raises BoardError that names the field, never its content."""
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = line(".".join(str(part) for part in first["loc"]), 80)
+        kind_of_fault = first["type"]
+    raise BoardError(f"{where}: the answer makes no sense: {field or 'all of it'} ({kind_of_fault})")
