@@ -161,6 +161,23 @@ async def test_a_second_server_and_a_taken_port_are_refused(data: Path) -> None:
             await serve(Settings([listing()], ["cpu"], data, port=port), lambda _: None, Benches().open)
 
 
+def test_the_lock_follows_no_link(data: Path) -> None:
+    victim = data.with_name("victim")
+    victim.write_text("mine", encoding="utf-8")
+    data.with_name(f"{data.name}.lock").symlink_to(victim)
+    with pytest.raises(UserError, match="cannot be opened"), only_server(data):
+        pytest.fail("a link was taken for the lock")
+    assert victim.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_file_that_others_can_read_is_refused(data: Path) -> None:
+    Store.open(data).close()
+    assert data.stat().st_mode & 0o777 == 0o600
+    data.chmod(0o640)
+    with pytest.raises(UserError, match="chmod 600"):
+        Store.open(data)
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -180,6 +197,7 @@ async def test_settings_that_make_no_sense(data: Path, settings: dict[str, objec
 def test_a_file_of_others_is_left_alone(data: Path, content: bytes, reason: str) -> None:
     data.write_bytes(content)
     if not reason:
+        data.chmod(0o600)
         Store.open(data).close()
         return
     with pytest.raises(UserError, match=reason):

@@ -1,5 +1,6 @@
 """The client of a board of one's own, against the server's own application and against strangers."""
 
+import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelwright.board_server.records import Rules
+from kernelwright.cli.main import main
 from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import (
     BoardError,
@@ -225,3 +227,21 @@ def test_where_the_token_comes_from(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="board-token") as failed:
             find_token({}, tmp_path)
         assert "several" not in str(failed.value)
+
+
+async def test_fetching_a_problem_sends_no_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KERNELWRIGHT_BOARD_TOKEN", TOKEN)
+    files = {"problem.toml": "", "reference.py": "", "baseline.cu": "", "../evil": "x"}
+    body = json.dumps(files).encode()
+    answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    async with serving(answer) as (url, asked):
+        fetched = ["board", "fetch", f"{url}/gemm", "-o", str(tmp_path / "a" / "p")]
+        with pytest.raises(SystemExit) as ended:
+            await asyncio.to_thread(main, fetched)
+    assert ended.value.code == 2
+    assert str(tmp_path / "a" / "p" / "problem.toml") in capsys.readouterr().err
+    assert asked
+    assert TOKEN.encode() not in b"".join(asked)
+    assert await asyncio.to_thread(lambda: list(tmp_path.rglob("*"))) == [tmp_path / "a"]

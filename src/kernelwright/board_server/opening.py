@@ -18,8 +18,8 @@ BUSY_TIMEOUT_S: Final = 30.0
 def open_database(path: Path, *, create: bool) -> Database:
     """The file, made where there is none. Raises UserError.
 
-    Only its owner may read it: it holds sources and the seed. ``synchronous = FULL``: an accepted submission
-    outlives a power cut.
+    Only its owner may read it: it holds sources and the seed, so that a file which others can read is refused.
+    ``synchronous = FULL``: an accepted submission outlives a power cut.
     """
     try:
         if not create and not path.is_file():
@@ -44,6 +44,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     filled = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
     if filled and _pragma(connection, "application_id") != APPLICATION_ID:
         raise UserError(f"{path}: is a file of another program: choose another --data")
+    if path.stat().st_mode & 0o077:
+        raise UserError(f"{path}: others can read it, and sources with it: chmod 600 {path}")
     if _pragma(connection, "user_version") > len(STEPS):
         raise UserError(f"{path}: was written by a newer kernelwright: upgrade kernelwright")
     for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
@@ -63,10 +65,14 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 @contextlib.contextmanager
 def only_server(path: Path) -> Iterator[None]:
-    """Two servers of one file would measure everything twice. Raises UserError for the second."""
+    """Two servers of one file would measure everything twice. Raises UserError for the second.
+
+    In a folder of many the lock may be somebody's link: it is not followed, and nothing is cut.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.with_name(f"{path.name}.lock").open("w", encoding="utf-8")
+        lock = os.fdopen(os.open(path.with_name(f"{path.name}.lock"), flags, 0o600), "r+b")
     except OSError as error:
         raise UserError(f"{path}: cannot be opened: {error.strerror}: choose another --data") from None
     with lock:

@@ -4,9 +4,7 @@ import asyncio
 import importlib
 import json
 import random
-import shutil
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +20,7 @@ from kernelwright.cli.options import JsonOption, SlowOption, StrictOption, pick_
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import MissingError, UserError
-from kernelwright.core.files import place
+from kernelwright.core.files import place_folder
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.leaderboard.base import Mode, Result, Sent
 from kernelwright.leaderboard.local import LocalBoard, find_token
@@ -102,7 +100,7 @@ def rank(
     as_json: JsonOption = False,
 ) -> None:
     """The rank table of a board."""
-    places = _with_board(url, lambda board: board.ranks(limit))
+    places = _with_board(url, lambda board: board.ranks(limit), find_token())
     if as_json:
         rows = [{"rank": p.rank, "user": p.user, "score_s": p.score_s, "mine": p.mine} for p in places]
         typer.echo(json.dumps(rows))
@@ -134,7 +132,7 @@ def submit(
         sent = await board.submit(candidate, asked, candidate.id)
         return sent, await (board.ended(sent) if wait else board.result(sent))
 
-    sent, result = _with_board(url, send, with_token=True)
+    sent, result = _with_board(url, send, _token())
     print(sent.submission)
     return _told(result, wait=wait)
 
@@ -146,31 +144,19 @@ def status(
 ) -> int:
     """Where a submission stands."""
     sent = Sent(submission, Mode.TEST, "")
-    return _told(_with_board(url, lambda board: board.ended(sent) if wait else board.result(sent)), wait=wait)
+    result = _with_board(url, lambda board: board.ended(sent) if wait else board.result(sent), find_token())
+    return _told(result, wait=wait)
 
 
 def fetch(
     url: UrlArgument,
     folder: Annotated[Path, typer.Option("--output", "-o", help="A folder that is made.")],
 ) -> None:
-    """Get a board's problem as a folder, to begin a campaign with."""
-    texts = _with_board(url, lambda board: board.files())
-    if folder.exists():
-        raise UserError(f"{folder}: is there already: choose another --output")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be made: {error.strerror}: choose another --output") from None
-    try:
-        for name, text in texts.items():
-            place(partial / name, text.encode())
-        problem = load_problem(partial)
-        partial.chmod(0o755)
-        partial.rename(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    print(f"{folder}: {problem.name}; its reference.py is others' code and runs in the sandbox only")
+    """Get a board's problem as a folder, to begin a campaign with. No token is sent."""
+    texts = _with_board(url, lambda board: board.files(), None)
+    place_folder(folder, {name: text.encode() for name, text in texts.items()}, load_problem)
+    name = load_problem(folder).name
+    print(f"{folder}: {name}; its reference.py is others' code and runs in the sandbox only")
 
 
 def seed(
@@ -188,7 +174,7 @@ def seed(
         kernels = load_problem(problem or board.problem)
         return await fill(board, kernels, count, random.Random(draw), print)  # noqa: S311 - a draw to repeat
 
-    print(f"{_with_board(url, filled, with_token=True)} entries")
+    print(f"{_with_board(url, filled, _token())} entries")
 
 
 def _server() -> tuple[Any, Any]:
@@ -200,13 +186,8 @@ def _server() -> tuple[Any, Any]:
     return running, records
 
 
-def _with_board(url: str, ask: Callable[[LocalBoard], Awaitable[T]], *, with_token: bool = False) -> T:
+def _with_board(url: str, ask: Callable[[LocalBoard], Awaitable[T]], given: str | None) -> T:
     async def asked() -> T:
-        given = find_token()
-        if with_token and given is None:
-            raise UserError(
-                "a token is needed: put it into $KERNELWRIGHT_BOARD_TOKEN or ~/.config/kernelwright/board-token"
-            )
         board = LocalBoard(url, given)
         try:
             return await ask(board)
@@ -214,6 +195,14 @@ def _with_board(url: str, ask: Callable[[LocalBoard], Awaitable[T]], *, with_tok
             await board.close()
 
     return asyncio.run(asked())
+
+
+def _token() -> str:
+    if (given := find_token()) is None:
+        raise UserError(
+            "a token is needed: put it into $KERNELWRIGHT_BOARD_TOKEN or ~/.config/kernelwright/board-token"
+        )
+    return given
 
 
 def _told(result: Result, *, wait: bool) -> int:

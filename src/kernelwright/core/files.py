@@ -1,6 +1,9 @@
 """Files that appear whole or not at all, for whoever else looks at them or after a kill."""
 
 import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kernelwright.core.errors import UserError
@@ -16,6 +19,32 @@ def place(path: Path, data: bytes) -> None:
         partial.replace(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def place_folder(folder: Path, files: Mapping[str, bytes], look: Callable[[Path], object]) -> None:
+    """A new folder with these files (a name may lie in a folder of its own), whole or not at all.
+
+    It is made beside, under a name that nobody can foresee; there ``look`` sees it first, and may raise. Raises
+    UserError, one line.
+    """
+    if os.path.lexists(folder):
+        raise UserError(f"{folder}: is there already: choose another folder with -o, or remove it")
+    try:
+        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.absolute().parent))
+        try:
+            for name, data in files.items():
+                (partial / name).parent.mkdir(parents=True, exist_ok=True)
+                write_through(partial / name, data)
+            look(partial)
+            partial.chmod(0o755)
+            partial.rename(folder)
+        except UserError as error:
+            raise UserError(str(error).replace(str(partial), str(folder))) from None
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
 
 
 def write_through(path: Path, data: bytes) -> None:

@@ -4,9 +4,7 @@
 (:mod:`kernelwright.leaderboard.board_file`), and in ``board/`` the board's own files, byte for byte.
 """
 
-import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -15,7 +13,7 @@ from typing import Any, Final
 
 from kernelwright.core.candidate import parse_template
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import write_through
+from kernelwright.core.files import place_folder
 from kernelwright.leaderboard.base import Limits
 from kernelwright.leaderboard.board_file import (
     BOARD_FILE,
@@ -83,7 +81,9 @@ def write_problem_folder(
     if baseline is not None:
         texts[BASELINE] = read_text(baseline, MAX_SOURCE_BYTES)
         parse_template(texts[BASELINE], str(baseline))
-    _place_folder(target.expanduser(), texts)
+    target = target.expanduser()
+    files = {name: text.encode() for name, text in texts.items()}
+    place_folder(target, files, _load_once)
     missing = tuple(name for name in (REFERENCE, BASELINE) if name not in texts)
     unmade = (f"the board's ref_kernel could not be made a {REFERENCE} of ours: {why}",)
     return Written(target, missing, (*made.notes, *(unmade if REFERENCE in missing else ())))
@@ -142,24 +142,7 @@ def _board(task: Task, made: Draft) -> BoardFile:
     )
 
 
-def _place_folder(target: Path, texts: Mapping[str, str]) -> None:
-    """Write beside, load it once as a problem, rename."""
-    if target.exists():
-        raise UserError(f"{target}: is there already: choose another folder with -o, or remove it")
-    partial = target.absolute().parent / f".{target.name}.{os.getpid()}.partial"
-    try:
-        for name, text in texts.items():
-            (partial / name).parent.mkdir(parents=True, exist_ok=True)
-            write_through(partial / name, text.encode())
-        _load_once(partial, target)
-        partial.rename(target)
-    except OSError as error:
-        raise UserError(f"{target}: cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _load_once(partial: Path, target: Path) -> None:
+def _load_once(partial: Path) -> None:
     """The folder is a sound problem, but for files that a user has yet to add."""
     absent = [partial / name for name in (REFERENCE, BASELINE) if not (partial / name).exists()]
     for path in absent:
@@ -167,8 +150,7 @@ def _load_once(partial: Path, target: Path) -> None:
     try:
         load_problem(partial)
     except UserError as error:
-        text = str(error).replace(str(partial), str(target))
-        raise UserError(f"{text} (nothing was written; --arguments FILE can say it better)") from None
+        raise UserError(f"{error} (nothing was written; --arguments FILE can say it better)") from None
     for path in absent:
         path.unlink()
 
