@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kernelwright.board_server.text import plain
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.rules import MAX_SOURCE_BYTES
-from kernelwright.leaderboard.base import Mode
+from kernelwright.leaderboard.base import TAG, Mode
 
 MAX_BODY_BYTES: Final = 2 * MAX_SOURCE_BYTES + 64 * 1024
 """A source whose every line break and quote is escaped, and the rest."""
@@ -32,7 +32,7 @@ class NewSubmission(BaseModel):
 
     source: str = Field(min_length=1)
     mode: Mode
-    tag: str = Field(pattern=r"^[A-Za-z0-9-]{1,40}$")
+    tag: str = Field(pattern=f"^{TAG.pattern}$")
     configuration: dict[Annotated[str, Field(max_length=100)], bool | int | float | str] = Field(
         default_factory=dict, max_length=64
     )

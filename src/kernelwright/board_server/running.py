@@ -74,10 +74,7 @@ async def serve(
     """
     with _listening(settings.host, settings.port) as listener, only_server(settings.data):
         opener = open_bench or partial(open_local, notify=notify, strict=settings.strict)
-        async with running(settings, notify, opener) as (
-            service,
-            work,
-        ):
+        async with running(settings, notify, opener) as (service, work):
             config = uvicorn.Config(
                 make_app(service, notify),
                 log_level="warning",

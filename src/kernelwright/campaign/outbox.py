@@ -61,11 +61,6 @@ class Outbox:
         """What is known of a candidate."""
         return self.records.get(tag_of(candidate, mode, self._board.url))
 
-    def passed(self, candidate: Candidate, mode: Mode) -> bool:
-        """Whether the board has accepted its result."""
-        record = self.find(candidate, mode)
-        return record is not None and record.state == State.PASSED
-
     async def deliver(self, candidate: Candidate, mode: Mode) -> SubmissionRecord:
         """Send it unless that was done, and wait for its end. Raises RateLimited: then it was surely not taken."""
         record = self.find(candidate, mode)

@@ -25,8 +25,9 @@ from kernelwright.leaderboard.base import Mode, State
 from kernelwright.leaderboard.board_file import BOARD_FILE, BoardFile, read_board_file
 from kernelwright.leaderboard.export import write_submission
 from kernelwright.leaderboard.export.entry import usual_abi
-from kernelwright.leaderboard.export.gate import MAX_BYTES, Answer, Finding, Gate, Judge, refused
+from kernelwright.leaderboard.export.gate import Answer, Finding, Gate, Judge, refused
 from kernelwright.leaderboard.export.targets import gpu_facts
+from kernelwright.leaderboard.kernelbot.limits import MAX_BYTES
 from kernelwright.problems.loader import Problem, load_problem
 from kernelwright.problems.rules import candidate_rules
 

@@ -22,7 +22,7 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import MissingError, UserError
 from kernelwright.core.files import place_folder
 from kernelwright.core.objective import ObjectiveName
-from kernelwright.leaderboard.base import Mode, Result, Sent
+from kernelwright.leaderboard.base import Mode, Result, Sent, State
 from kernelwright.leaderboard.local import LocalBoard, find_token
 from kernelwright.leaderboard.wire import INSTALL
 from kernelwright.problems.loader import load_problem
@@ -208,7 +208,7 @@ def _token() -> str:
 def _told(result: Result, *, wait: bool) -> int:
     score = f", score {result.score_s * 1e3:.4g} ms" if result.score_s is not None else ""
     print(f"{result.state}{score}{': ' + result.reason if result.reason else ''}")
-    return int(wait and result.state.value != "passed")
+    return int(wait and result.state is not State.PASSED)
 
 
 def _mode(text: str) -> Mode:

@@ -1,12 +1,16 @@
 """What every board is asked, and the records of what it answers. Times are seconds."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import KernelwrightError
+
+TAG: Final = re.compile(r"[A-Za-z0-9-]{1,40}")
+"""Our name of a submission's content and mode."""
 
 
 class BoardError(KernelwrightError):
@@ -27,6 +31,13 @@ class RateLimited(BoardError):  # noqa: N818
     def __init__(self, message: str, retry_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_s = retry_s
+
+
+def checked_tag(tag: str) -> str:
+    """The tag, if every board takes it. Raises Refused."""
+    if not TAG.fullmatch(tag):
+        raise Refused(f"the tag {tag[:60]!r} is not letters, digits and '-', at most 40")
+    return tag
 
 
 class Mode(StrEnum):

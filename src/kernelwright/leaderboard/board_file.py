@@ -158,22 +158,23 @@ def format_board_file(board: BoardFile) -> str:
     }
     lines = [
         "# The board that this problem comes from. Its own files lie in board/, as they were.",
-        *_pairs(top),
+        *toml_pairs(top),
     ]
     lines += ["tests = [", *(f"  {toml_value(case)}," for case in board.tests), "]"] if board.tests else []
     if board.abi:
         abi = {f.name: getattr(board.abi, f.name) for f in fields(Abi)}
-        lines += ["", "[abi]", *_pairs({**abi, "sizes": abi["sizes"] or None})]
-    if limits := _pairs({f.name: getattr(board.limits, f.name) for f in fields(Limits)}):
+        lines += ["", "[abi]", *toml_pairs({**abi, "sizes": abi["sizes"] or None})]
+    if limits := toml_pairs({f.name: getattr(board.limits, f.name) for f in fields(Limits)}):
         lines += ["", "[limits]", *limits]
     for case in board.cases:
-        lines += ["", "[[cases]]", *_pairs({"case": case.case or None, "arguments": case.arguments})]
+        lines += ["", "[[cases]]", *toml_pairs({"case": case.case or None, "arguments": case.arguments})]
     if board.sources:
         lines += ["", "[sources]", *(f"{toml_key(n)} = {toml_value(d)}" for n, d in board.sources.items())]
     return "\n".join(lines) + "\n"
 
 
-def _pairs(table: Mapping[str, object]) -> list[str]:
+def toml_pairs(table: Mapping[str, object]) -> list[str]:
+    """Lines of a table; what is ``None`` is left out."""
     return [f"{toml_key(name)} = {toml_value(value)}" for name, value in table.items() if value is not None]
 
 

@@ -30,6 +30,7 @@ from kernelwright.leaderboard.base import (
     Sent,
     State,
     Unauthorized,
+    checked_tag,
 )
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.untrusted import line, parse_json, read
@@ -43,7 +44,6 @@ POLL_S: Final = 0.5
 MAX_ANSWER_BYTES: Final = 8 * 2**20
 FILES: Final = ("problem.toml", "reference.py", "baseline.cu")
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{8,200}")
-_TAG: Final = re.compile(r"[A-Za-z0-9-]{1,40}")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -152,13 +152,12 @@ class LocalBoard:
 
     async def send(self, candidate: Candidate, mode: Mode, tag: str, entry: str = "") -> Sent:
         """The same; ``entry`` names one of a seeder's entries."""
-        _check_tag(tag)
         body = {
             "source": candidate.template.source,
             "configuration": dict(candidate.configuration),
             "file": _file_name(candidate.template.name),
             "mode": mode.value,
-            "tag": tag,
+            "tag": checked_tag(tag),
             "device": self._device,
             "entry": entry,
         }
@@ -167,8 +166,7 @@ class LocalBoard:
 
     async def find(self, tag: str, mode: Mode) -> Sent | None:
         """The own submission with this tag, or ``None``."""
-        _check_tag(tag)
-        query = {"tag": tag, "mode": mode.value, "device": self._device}
+        query = {"tag": checked_tag(tag), "mode": mode.value, "device": self._device}
         try:
             answer = await self._ask("GET", f"{self._path}/submissions", query=query)
         except _NotThere:
@@ -322,12 +320,6 @@ def _parts(url: str) -> tuple[str, str, str]:
     if not usable or not plain or not _NAME.fullmatch(problem):
         raise wrong
     return f"{parts.scheme}://{parts.netloc}{folder}", problem, device
-
-
-def _check_tag(tag: str) -> None:
-    """Raises Refused."""
-    if not _TAG.fullmatch(tag):
-        raise Refused("a tag has up to 40 letters, digits and hyphens")
 
 
 def _file_name(name: str) -> str:

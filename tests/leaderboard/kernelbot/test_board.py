@@ -9,8 +9,9 @@ from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import Board, Mode, Ranking, Refused, Unauthorized
-from kernelwright.leaderboard.kernelbot.board import MAX_BYTES, PAGE, KernelbotBoard
+from kernelwright.leaderboard.kernelbot.board import PAGE, KernelbotBoard
 from kernelwright.leaderboard.kernelbot.client import Client, Limits
+from kernelwright.leaderboard.kernelbot.limits import MAX_BYTES
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.problems.loader import load_problem
 from tests.leaderboard.board_conformance import BoardConformance, Subject

@@ -14,10 +14,8 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Final
 
-from kernelwright.leaderboard.export.text import BANNED
+from kernelwright.leaderboard.kernelbot.limits import BANNED, MAX_BYTES
 
-MAX_BYTES: Final = 1_000_000
-"""Of GPU MODE's kernelbot; a board may say less."""
 EXTENSIONS: Final = (".py",)
 KERNELGUARD_S: Final = 60.0
 _SHOWN: Final = 200
@@ -46,7 +44,10 @@ Judge = Callable[[str], tuple[Answer, str]]
 
 @dataclass(frozen=True)
 class Gate:
-    """The checks' order. ``rules`` are ours on the candidate, ``replay`` is the board's own timing on this machine."""
+    """The checks' order. ``rules`` are ours on the candidate, ``replay`` is the board's own timing on this machine.
+
+    A board may take less than ``max_bytes``.
+    """
 
     max_bytes: int = MAX_BYTES
     rules: Judge | None = None

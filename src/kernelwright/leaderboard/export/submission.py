@@ -20,9 +20,10 @@ from kernelwright.core.resolve import compiler_options
 from kernelwright.leaderboard.abi import Abi
 from kernelwright.leaderboard.export.launcher import Launcher
 from kernelwright.leaderboard.export.names import Subject
-from kernelwright.leaderboard.export.text import ARCH_MACRO, BANNED, DeviceCode, device_code
+from kernelwright.leaderboard.export.text import ARCH_MACRO, DeviceCode, device_code
 from kernelwright.leaderboard.export.torch_side import passed, torch_side
 from kernelwright.leaderboard.export.translate import to_python
+from kernelwright.leaderboard.kernelbot.limits import BANNED
 from kernelwright.problems.spec import Argument
 
 _ARCH: Final = re.compile(r"sm_(\d+)(\d)([af]?)")
@@ -65,8 +66,9 @@ def write_submission(  # noqa: PLR0917 - who, for what problem, for which board:
 ) -> str:
     """The text of ``submission.py``.
 
-    ``arches`` as in ``sm_90a``; without any, torch compiles for the device that it finds. An empty ``leaderboard`` or ``gpu`` leaves its header line out. Raises UserError
-    (PlanError, ExpressionError) with one line where the candidate cannot be exported.
+    ``arches`` as in ``sm_90a``; without any, torch compiles for the device that it finds. An empty ``leaderboard``
+    or ``gpu`` leaves its header line out. Raises UserError (PlanError, ExpressionError) with one line where the
+    candidate cannot be exported.
     """
     _, _, body = split_source(candidate.template.source, candidate.template.name)
     subject = Subject(candidate, body, tuple(problem_arguments), abi)

@@ -12,9 +12,8 @@ from typing import Final
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.lexer import Directive, Lexed, Token, lex
+from kernelwright.leaderboard.kernelbot.limits import BANNED
 
-BANNED: Final = "stream"
-"""A board refuses a file that has it anywhere, in any case."""
 ARCH_MACRO: Final = "KERNELWRIGHT_ARCH"
 """Stands for ``__CUDA_ARCH__``, which nvcc's pass for the host lacks."""
 _ALIKE: Final = frozenset(

@@ -1,6 +1,6 @@
 """What a run of ``generate_input`` showed, for some cases, as expressions over the cases' arguments.
 
-The run itself is the harness's (``harness.imported``): here is only its answer, which a stranger's code had a hand in.
+The run itself is the harness's (``harness.official.describe_inputs``): here is only its answer, which a stranger's code had a hand in.
 """
 
 import json

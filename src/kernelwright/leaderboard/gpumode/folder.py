@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +20,7 @@ from kernelwright.leaderboard.board_file import (
     SOURCES_FOLDER,
     BoardFile,
     format_board_file,
-    toml_key,
+    toml_pairs,
     toml_value,
 )
 from kernelwright.leaderboard.gpumode.draft import Draft, draft
@@ -30,10 +30,9 @@ from kernelwright.leaderboard.gpumode.reference_facts import Facts, read_referen
 from kernelwright.leaderboard.gpumode.task import Task
 from kernelwright.leaderboard.gpumode.translate import NotPlain, Translated, translate
 from kernelwright.leaderboard.gpumode.user_tables import UserTables
+from kernelwright.leaderboard.kernelbot.limits import MAX_BYTES
 from kernelwright.problems.loader import load_problem
 
-MAX_SUBMISSION_BYTES: Final = 1_000_000
-"""Of a file that GPU MODE takes."""
 REFERENCE: Final = "reference.py"
 BASELINE: Final = "baseline.cu"
 _TABLES: Final = ("inputs", "trials", "work")
@@ -130,7 +129,7 @@ def _board(task: Task, made: Draft) -> BoardFile:
         tests=task.tests,
         abi=made.abi if task.language == "py" else None,
         limits=Limits(
-            max_bytes=MAX_SUBMISSION_BYTES,
+            max_bytes=MAX_BYTES,
             test_timeout_s=task.test_timeout_s,
             ranked_timeout_s=task.ranked_timeout_s,
         ),
@@ -162,18 +161,14 @@ def format_problem(problem: Mapping[str, Any]) -> str:
         if key == "description":
             lines.append(f"description = {_long(str(value))}")
         elif key not in {*_TABLES, *_LISTS}:
-            lines += _pairs({key: value})
+            lines += toml_pairs({key: value})
     for key in (*_LISTS[:1], *_TABLES, *_LISTS[1:]):
         value = problem.get(key)
         if isinstance(value, Mapping):
-            lines += ["", f"[{key}]", *_pairs(value)]
+            lines += ["", f"[{key}]", *toml_pairs(value)]
         for entry in value if isinstance(value, list) else ():
-            lines += ["", f"[[{key}]]", *_pairs(entry)]
+            lines += ["", f"[[{key}]]", *toml_pairs(entry)]
     return "\n".join(lines) + "\n"
-
-
-def _pairs(table: Mapping[str, Any]) -> Iterator[str]:
-    return (f"{toml_key(name)} = {toml_value(value)}" for name, value in table.items() if value is not None)
 
 
 def _long(text: str) -> str:

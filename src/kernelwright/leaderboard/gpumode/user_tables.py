@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,7 +20,7 @@ from kernelwright.problems.spec import (
     Work,
 )
 
-MAX_BYTES = 2**20
+MAX_BYTES: Final = 2**20
 
 
 class _Model(BaseModel):

@@ -1,6 +1,5 @@
 """One leaderboard of GPU MODE on one GPU, as a :class:`~kernelwright.leaderboard.base.Board`."""
 
-import re
 from collections.abc import Callable
 from typing import Final
 
@@ -14,22 +13,20 @@ from kernelwright.leaderboard.base import (
     Refused,
     Result,
     Sent,
+    checked_tag,
 )
 from kernelwright.leaderboard.kernelbot.address import SCHEME, check_name
 from kernelwright.leaderboard.kernelbot.answers import Leaderboard, Task
 from kernelwright.leaderboard.kernelbot.client import Client
 from kernelwright.leaderboard.kernelbot.credentials import HOW_TO_GET_ONE, NoCredential
+from kernelwright.leaderboard.kernelbot.limits import BANNED, MAX_BYTES
 from kernelwright.leaderboard.kernelbot.results import STAGES, Case, result_of
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.untrusted import line
 
-MAX_BYTES: Final = 1_000_000
-BANNED_WORDS: Final = ("stream",)
-"""Refused anywhere in the file, in any case."""
 PAGE: Final = 100
 MAX_PAGES: Final = 100
 RANKINGS: Final = {"last": Ranking.LAST, "mean": Ranking.MEAN, "geom": Ranking.GEOMEAN}
-_TAG: Final = re.compile(r"[A-Za-z0-9-]{1,40}", re.ASCII)
 
 
 class KernelbotBoard:
@@ -141,9 +138,7 @@ class KernelbotBoard:
             raise NoCredential(f"{self.url}: no credential for GPU MODE: {HOW_TO_GET_ONE}")
 
     def _file_name(self, tag: str) -> str:
-        if not _TAG.fullmatch(tag):
-            raise Refused(f"{self.url}: the tag {tag[:60]!r} is not letters, digits and '-', at most 40")
-        return f"{tag}.py"
+        return f"{checked_tag(tag)}.py"
 
 
 def _info(board: Leaderboard, task: Task, gpu: str) -> BoardInfo:
@@ -158,5 +153,5 @@ def _info(board: Leaderboard, task: Task, gpu: str) -> BoardInfo:
         deadline=board.deadline,
         devices=tuple(line(name, 50) for name in board.gpu_types),
         limits=limits,
-        rules={"banned_words": BANNED_WORDS},
+        rules={"banned_words": (BANNED,)},
     )

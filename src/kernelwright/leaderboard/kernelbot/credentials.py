@@ -43,14 +43,6 @@ def find_credential(environment: Mapping[str, str] = os.environ, home: Path | No
     return _secret(_cli_id(path, data))
 
 
-def need_credential(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> Secret:
-    """The same, where nothing works without one. Raises NoCredential that says how to get one."""
-    found = find_credential(environment, home)
-    if found is None:
-        raise NoCredential(f"no credential for GPU MODE: {HOW_TO_GET_ONE}")
-    return found
-
-
 def _secret(value: str) -> Secret:
     """Raises NoCredential for what cannot be a credential, without showing it."""
     if not _WELL_FORMED.fullmatch(value):
