@@ -18,6 +18,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.core.resolve import resolve
+from kernelwright.harness.enclosure import told
 from kernelwright.harness.official import replay
 from kernelwright.harness.rules.source import check_source
 from kernelwright.leaderboard.abi import Abi
@@ -112,17 +113,19 @@ def official(problem: Problem, device: str) -> Judge:
         if find_spec("torch") is None:
             return Answer.NOT_RUN, "PyTorch is not installed: pip install torch"
         try:
-            results = [
-                asyncio.run(replay(problem.folder, text, mode, device=device)).result
+            replayed = [
+                asyncio.run(replay(problem.folder, text, mode, device=device))
                 for mode in (Mode.TEST, Mode.BENCHMARK)
             ]
         except UserError as error:
             return Answer.NOT_RUN, str(error)
+        results = [each.result for each in replayed]
         failed = next((result for result in results if result.state is not State.PASSED), None)
         if failed:
             return Answer.REFUSED, f"{failed.mode}: {failed.state}: {failed.reason}"
         times = ", ".join(f"{case.mean_s * 1e3:.4g}" for case in results[1].cases)
-        return Answer.PASSED, f"milliseconds: {times}"
+        lacking = told(replayed[1].missing)
+        return Answer.PASSED, f"milliseconds: {times}{lacking and f'; {lacking}'}"
 
     return judge
 

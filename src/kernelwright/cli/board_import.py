@@ -9,6 +9,7 @@ import typer
 
 from kernelwright.cli.options import JsonOption, pick_device
 from kernelwright.core.errors import UserError
+from kernelwright.harness.enclosure import told
 from kernelwright.harness.official import describe_inputs
 from kernelwright.leaderboard.board_file import BoardFile, read_board_file
 from kernelwright.leaderboard.gpumode.described import read_described
@@ -96,8 +97,10 @@ async def _asked(name: str, server: str | None) -> Task:
 async def _described(task: Task) -> Returned:
     """Small cases where there are some."""
     cases = (task.tests or task.benchmarks)[:MOST_DESCRIBED]
-    said = await describe_inputs(dict(task.sources), cases, device=pick_device("auto"))
-    return read_described(said, cases)
+    ran = await describe_inputs(dict(task.sources), cases, device=pick_device("auto"))
+    if lacking := told(ran.missing):
+        typer.echo(lacking, err=True)
+    return read_described(ran.said, cases)
 
 
 def _as_data(written: Written, board: BoardFile) -> dict[str, object]:

@@ -44,6 +44,11 @@ class Ran:
     ended: str = ""
 
 
+def told(missing: Sequence[str]) -> str:
+    """What people are told of layers that did not hold; empty when all did."""
+    return f"sandbox without: {', '.join(missing)} (kernelwright doctor tells why)" if missing else ""
+
+
 class Enclosure:
     """A folder with files, in which scripts run one after the other. A context manager: the end removes it.
 

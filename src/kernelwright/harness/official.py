@@ -125,8 +125,8 @@ async def describe_inputs(
     *,
     device: str = "cpu",
     scratch_root: Path | None = None,
-) -> str:
-    """What ``generate_input`` of ``reference.py`` returns for some cases, for ``leaderboard.gpumode.described``.
+) -> Ran:
+    """A run of ``generate_input`` of ``reference.py`` for some cases; ``leaderboard.gpumode.described`` reads what it said.
 
     Raises MissingError without torch where it is needed, UserError where the code fails.
     """
@@ -136,7 +136,7 @@ async def describe_inputs(
             ("-m", "kernelwright.harness.worker.describe_inputs", "cases.json"), DESCRIBE_TIMEOUT_S
         )
     if ran.code == 0:
-        return ran.said
+        return ran
     if "No module named 'torch'" in ran.printed:
         raise MissingError(
             "running generate_input needs PyTorch: pip install torch, or describe the arguments with --arguments FILE"

@@ -100,7 +100,8 @@ def test_official_timing_is_part_of_the_gate(
     async def replayed(folder: Path, text: str, mode: Mode, *, device: str) -> Replayed:
         assert (folder, text, device) == (problem.folder, "x = 1", "cuda:0")
         state, reason = answers[0 if mode is Mode.TEST else 1]
-        return Replayed(Result("", mode, state, reason, cases=(CaseTime({"size": 1}, 1.5e-3),)), 1.0)
+        result = Result("", mode, state, reason, cases=(CaseTime({"size": 1}, 1.5e-3),))
+        return Replayed(result, 1.0, ("landlock",))
 
     problem = load_problem("gemm")
     monkeypatch.setattr(board_export, "replay", replayed)
@@ -108,6 +109,7 @@ def test_official_timing_is_part_of_the_gate(
     found = board_export.official(problem, "cuda:0")("x = 1")
     assert found[0] is wanted
     assert detail in found[1]
+    assert ("sandbox without: landlock" in found[1]) is (wanted is Answer.PASSED)
 
 
 def test_official_timing_that_cannot_be_had_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernelwright.cli import board_import
 from kernelwright.cli.main import main
 from kernelwright.core.errors import UserError
+from kernelwright.harness.enclosure import Ran
+from kernelwright.harness.official import describe_inputs
 from kernelwright.leaderboard.abi import Abi, Axis
 from kernelwright.leaderboard.base import Ranking
 from kernelwright.leaderboard.board_file import check_sources, read_board_file
@@ -333,11 +336,16 @@ def test_a_board_is_asked_for_its_problem(
 
 
 def test_running_generate_input_says_what_reading_cannot(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def without_a_layer(*arguments: Any, **named: Any) -> Ran:
+        return replace(await describe_inputs(*arguments, **named), missing=("landlock",))
+
+    monkeypatch.setattr(board_import, "describe_inputs", without_a_layer)
     numpy_board(tmp_path)
     source = str(tmp_path / "set" / "adds")
     assert run(source, "-o", str(tmp_path / "mine"), "--run-inputs") == 0
+    assert "sandbox without: landlock" in capsys.readouterr().err
     spec = (tmp_path / "mine" / "problem.toml").read_text(encoding="utf-8")
     assert spec.count('shape = ["size"]') == 3
     assert read_board_file(tmp_path / "mine").abi == Abi(
