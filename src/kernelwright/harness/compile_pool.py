@@ -21,7 +21,7 @@ _SIGNS: Final = ("bad_alloc", "out of memory", "Cannot allocate memory", "virtua
 
 
 class CompilePool:
-    """Gives each request to a child that is free, in the order they came.
+    """Gives each request, in the order they came, to the free child that worked last: one starts when it is needed.
 
     ``turn`` is held while a compiler works.
     """
@@ -36,8 +36,8 @@ class CompilePool:
         self._turn = turn
         self._artifacts = artifacts
         self._timeout_s = timeout_s
-        self._idle: asyncio.Queue[Child] = asyncio.Queue()
-        for child in children:
+        self._idle: asyncio.LifoQueue[Child] = asyncio.LifoQueue()
+        for child in reversed(children):
             self._idle.put_nowait(child)
 
     async def build(self, request: BuildRequest) -> BuildResult:
