@@ -6,6 +6,8 @@ import re
 import tomllib
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +34,8 @@ REFERENCE_FAULTS = (
     OSError, RuntimeError, SyntaxError, SystemExit, TypeError, ValueError,
 )  # fmt: skip
 """What Python code goes wrong with; anything else that a reference raises ends at the worker's boundary."""
+LARGE_BYTES = 4 << 20
+"""From here on a thread costs less than it saves: numpy lets go of the interpreter while it draws."""
 MAX_FILE_BYTES = 4 * 2**20
 MAX_NAME, MAX_FILE_NAME = 4000, 255
 """Characters of a path and of its last part (Linux, PATH_MAX and NAME_MAX)."""
@@ -108,13 +112,17 @@ class Problem:
     def make_inputs(self, case: Case, set_index: int, seed: int) -> dict[str, Array]:
         """Input set ``set_index`` of a case: equal arguments give equal arrays, any other gives unrelated ones.
 
-        An argument with several distributions takes them in turn, one a set.
+        An argument with several distributions takes them in turn, one a set. Large arrays are drawn side by side.
         """
-        arrays = {}
-        for argument in self.spec.arrays:
-            if argument.is_input:
-                arrays[argument.name] = self._drawn(case, argument, set_index, seed)
-        return arrays
+        drawn = [argument for argument in self.spec.arrays if argument.is_input]
+        large = len(drawn) > 1 and self.work(case)[0] >= LARGE_BYTES
+
+        def draw_one(argument: Argument) -> Array:
+            return self._drawn(case, argument, set_index, seed)
+
+        with ThreadPoolExecutor(len(drawn)) if large else nullcontext() as pool:
+            arrays = pool.map(draw_one, drawn) if pool else map(draw_one, drawn)
+            return {argument.name: array for argument, array in zip(drawn, arrays, strict=True)}
 
     def _drawn(self, case: Case, argument: Argument, set_index: int, seed: int) -> Array:
         shape = array_shape(argument, case.sizes)

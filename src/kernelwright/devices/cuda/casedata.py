@@ -3,13 +3,16 @@
 import math
 import struct
 from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Final
 
 import numpy as np
 
+from kernelwright.core.case import CaseInputs
 from kernelwright.core.errors import ProblemError
 from kernelwright.devices.base import Array, Buffer, CaseSource, Tolerance
 from kernelwright.devices.cuda.buffers import GUARD, Guarded
@@ -18,6 +21,8 @@ from kernelwright.devices.cuda.reference import Reference, bytes_of
 from kernelwright.devices.cuda.trusted import Hidden
 
 SETTLE_S: Final = 60.0
+DRAWN_AT_ONCE: Final = 4
+"""Input sets: more would hold too much of the host's memory for large cases."""
 
 ITEM_BYTES: Final = {
     "float16": 2,
@@ -102,8 +107,8 @@ class CaseStore:
         if data is None:
             data = self._cases[case] = CaseData(case, source.buffers(case))
         self._cases.move_to_end(case)
-        while len(data.sets) < sets:
-            data.sets.append(self._prepare(source, data, len(data.sets)))
+        for inputs in _drawn(source, case, range(len(data.sets), sets)):
+            data.sets.append(self._prepare(source, data, inputs))
             self._shrink()
         return data
 
@@ -132,8 +137,7 @@ class CaseStore:
             oldest = next(case for case in self._cases if case != self._current)
             self.drop(oldest)
 
-    def _prepare(self, source: CaseSource, data: CaseData, index: int) -> InputSet:
-        inputs = source.inputs(data.case, index)
+    def _prepare(self, source: CaseSource, data: CaseData, inputs: CaseInputs) -> InputSet:
         arrays: dict[str, Guarded] = {}
         for buffer in data.buffers:
             if buffer.role in {"in", "inout"}:
@@ -179,3 +183,12 @@ class CaseStore:
         finite = int(row["first_inverted"])
         total = struct.unpack("<d", struct.pack("<Q", int(row["bad"])))[0]
         return math.sqrt(total / finite) if finite else 0.0
+
+
+def _drawn(source: CaseSource, case: str, indices: range) -> Iterator[CaseInputs]:
+    """Input sets in order, drawn side by side: numpy lets go of the interpreter while it draws."""
+    if len(indices) < 2:
+        yield from (source.inputs(case, index) for index in indices)
+        return
+    with ThreadPoolExecutor(min(len(indices), DRAWN_AT_ONCE)) as pool:
+        yield from pool.map(partial(source.inputs, case), indices)

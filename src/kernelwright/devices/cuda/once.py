@@ -25,12 +25,15 @@ GAP: Final = 64 * 1024
 
 @dataclass(frozen=True)
 class OnceRequest:
-    """A cubin, its plan on one case, and that case's buffers with data for the inputs."""
+    """A cubin, its plan on one case, and that case's buffers with data for the inputs.
+
+    ``inputs`` is called when the device is ready: they are drawn while its context is made.
+    """
 
     cubin: bytes
     plan: ResolvedPlan
     buffers: Sequence[Buffer]
-    inputs: Mapping[str, Array]
+    inputs: Callable[[], Mapping[str, Array]]
 
 
 def perform_once(ordinal: int, request: OnceRequest, loaded: Callable[[Mapping[str, int]], None]) -> str:
@@ -76,10 +79,11 @@ def _allocate(driver: Driver, sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def _upload(driver: Driver, request: OnceRequest, pointers: Mapping[str, int]) -> None:
+    inputs = request.inputs()
     for buffer in request.buffers:
         if buffer.role not in {"in", "inout"}:
             continue
-        data = np.ascontiguousarray(request.inputs[buffer.name])
+        data = np.ascontiguousarray(inputs[buffer.name])
         if data.nbytes != buffer_bytes(buffer):
             raise ProblemError(
                 f"input {buffer.name!r} has {data.nbytes} bytes, {buffer_bytes(buffer)} are needed"

@@ -31,6 +31,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _perform(setup: WorkerSetup, report: SandboxReport) -> int:
+    from concurrent.futures import ThreadPoolExecutor
+
     from kernelwright.core.errors import KernelwrightError
     from kernelwright.devices.cuda.once import OnceRequest, perform_once
     from kernelwright.harness.sanitizer_job import Progress, Stage, read_job, write_progress
@@ -48,9 +50,10 @@ def _perform(setup: WorkerSetup, report: SandboxReport) -> int:
     try:
         job = read_job(folder)
         source = ProblemSource(load_problem(setup.problem), setup.seed, setup.slow_cases)
-        inputs = source.inputs(job.case, 0).arrays
-        request = OnceRequest(Path(job.artifact).read_bytes(), job.plan, source.buffers(job.case), inputs)
-        error = perform_once(int(setup.device.partition(":")[2] or 0), request, loaded)
+        with ThreadPoolExecutor(1) as pool:
+            inputs = pool.submit(lambda: source.inputs(job.case, 0).arrays).result
+            request = OnceRequest(Path(job.artifact).read_bytes(), job.plan, source.buffers(job.case), inputs)
+            error = perform_once(int(setup.device.partition(":")[2] or 0), request, loaded)
     except (KernelwrightError, OSError) as failure:
         error = f"{failure}"
     stage: Stage = "performed" if not error else "loaded" if held else "confined"
