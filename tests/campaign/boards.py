@@ -42,6 +42,7 @@ class FakeBoard:
     asked: int = 0
     deadline: float | None = None
     closed: bool = False
+    idempotent = False
 
     @property
     def url(self) -> str:

@@ -49,7 +49,7 @@ def test_a_board_that_nobody_serves(
     url = f"http://127.0.0.1:{port}/vector_add"
     words = ("run", "vector_add", "--device", "cpu", "--dir", f"{tmp_path / 'd'}", "--board", url)
     line = said(capsys, *words)
-    assert f"--board {url}: http://127.0.0.1:{port}: cannot be asked" in line
+    assert f"--board {url}: http://127.0.0.1:{port}: GET /api/boards/vector_add: cannot be asked" in line
     assert not (tmp_path / "d").exists()
 
 

@@ -2,7 +2,7 @@
 
 What is about to be sent is in the memory before it is sent. A record that a kill left there as ``intended`` is looked
 for on the board by its tag: found, it is taken over; not found, it is sent again only to a board that takes a tag
-once (its attribute ``idempotent``), since elsewhere a request that died may still arrive.
+once (``Board.idempotent``), since elsewhere a request that died may still arrive.
 """
 
 import asyncio
@@ -54,7 +54,6 @@ class Outbox:
         self._scene = scene
         self.sleep = sleep
         self._clock = clock
-        self._idempotent = bool(getattr(board, "idempotent", False))
         self.records = {record.tag: record for record in scene.memory.submissions(scene.campaign)}
 
     def find(self, candidate: Candidate, mode: Mode) -> SubmissionRecord | None:
@@ -85,7 +84,7 @@ class Outbox:
             found = await self._look(tag, mode)
             if found is not None:
                 return self._keep(self._accepted(record, found))
-            if may_be_there and not self._idempotent:
+            if may_be_there and not self._board.idempotent:
                 await self.sleep(FIRST_WAIT_S * 2**attempt)
                 continue
             record = self._keep(replace(record, state=INTENDED, intended=self._clock()))

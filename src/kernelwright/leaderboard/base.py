@@ -155,6 +155,11 @@ class Board(Protocol):
         """The board as a user names it, such as ``kernelbot:vectoradd_v2@H100`` or ``http://host:8000/gemm``."""
         ...
 
+    @property
+    def idempotent(self) -> bool:
+        """Whether the board takes a tag once, so that a request that died may be sent again."""
+        ...
+
     async def info(self) -> BoardInfo:
         """The problem as the board has it."""
         ...

@@ -35,6 +35,9 @@ class KernelbotBoard:
     A submission is found again by its file's name, ``<tag>.py``. Raises UserError for malformed names.
     """
 
+    idempotent = False
+    """The server takes the same file again and again."""
+
     def __init__(
         self,
         base_url: str,
