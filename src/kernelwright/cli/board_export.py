@@ -28,7 +28,7 @@ from kernelwright.leaderboard.export import write_submission
 from kernelwright.leaderboard.export.entry import usual_abi
 from kernelwright.leaderboard.export.gate import Answer, Finding, Gate, Judge, refused
 from kernelwright.leaderboard.export.targets import gpu_facts
-from kernelwright.leaderboard.kernelbot.limits import MAX_BYTES
+from kernelwright.leaderboard.kernelbot.facts import MAX_BYTES
 from kernelwright.problems.loader import Problem, load_problem
 from kernelwright.problems.rules import candidate_rules
 

@@ -26,6 +26,7 @@ from kernelwright.leaderboard.board_file import (
     read_board_file,
 )
 from kernelwright.leaderboard.gpumode.answers import case_lines, read_result
+from kernelwright.leaderboard.kernelbot.facts import STAGES
 
 DEFAULT_TIMEOUT_S: Final = 180.0
 """Where a board does not say."""
@@ -34,7 +35,6 @@ COMPILE_TIMEOUT_S: Final = 120.0
 DESCRIBE_TIMEOUT_S: Final = 120.0
 SEED: Final = "POPCORN_SEED"
 _CASES: Final = "cases.txt"
-_WORDS: Final = {Mode.TEST: "test", Mode.BENCHMARK: "benchmark", Mode.RANKED: "leaderboard"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ async def replay(
             return Replayed(result, monotonic() - start, ran.missing)
         environment = {} if seed is None else {SEED: str(seed)}
         async with device_lock(uuid) if uuid else contextlib.nullcontext():
-            ran = await enclosure.run((board.main, _WORDS[mode], _CASES), timeout_s(board, mode), environment)
+            ran = await enclosure.run((board.main, STAGES[mode], _CASES), timeout_s(board, mode), environment)
     return Replayed(_result(ran, mode, cases, board), monotonic() - start, ran.missing)
 
 

@@ -11,7 +11,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import Board, Mode, Ranking, Refused, Unauthorized
 from kernelwright.leaderboard.kernelbot.board import PAGE, KernelbotBoard
 from kernelwright.leaderboard.kernelbot.client import Client, Limits
-from kernelwright.leaderboard.kernelbot.limits import MAX_BYTES
+from kernelwright.leaderboard.kernelbot.facts import MAX_BYTES
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.problems.loader import load_problem
 from tests.leaderboard.board_conformance import BoardConformance, Subject

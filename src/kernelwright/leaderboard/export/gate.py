@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Final
 
-from kernelwright.leaderboard.kernelbot.limits import BANNED, MAX_BYTES
+from kernelwright.leaderboard.kernelbot.facts import BANNED, MAX_BYTES
 
 EXTENSIONS: Final = (".py",)
 KERNELGUARD_S: Final = 60.0

@@ -23,7 +23,7 @@ from kernelwright.leaderboard.export.names import Subject
 from kernelwright.leaderboard.export.text import ARCH_MACRO, DeviceCode, device_code
 from kernelwright.leaderboard.export.torch_side import passed, torch_side
 from kernelwright.leaderboard.export.translate import to_python
-from kernelwright.leaderboard.kernelbot.limits import BANNED
+from kernelwright.leaderboard.kernelbot.facts import BANNED
 from kernelwright.problems.spec import Argument
 
 _ARCH: Final = re.compile(r"sm_(\d+)(\d)([af]?)")

@@ -12,7 +12,7 @@ from typing import Final
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.lexer import Directive, Lexed, Token, lex
-from kernelwright.leaderboard.kernelbot.limits import BANNED
+from kernelwright.leaderboard.kernelbot.facts import BANNED
 
 ARCH_MACRO: Final = "KERNELWRIGHT_ARCH"
 """Stands for ``__CUDA_ARCH__``, which nvcc's pass for the host lacks."""

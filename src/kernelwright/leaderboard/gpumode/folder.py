@@ -30,7 +30,7 @@ from kernelwright.leaderboard.gpumode.reference_facts import Facts, read_referen
 from kernelwright.leaderboard.gpumode.task import Task
 from kernelwright.leaderboard.gpumode.translate import NotPlain, Translated, translate
 from kernelwright.leaderboard.gpumode.user_tables import UserTables
-from kernelwright.leaderboard.kernelbot.limits import MAX_BYTES
+from kernelwright.leaderboard.kernelbot.facts import MAX_BYTES
 from kernelwright.problems.loader import load_problem
 
 REFERENCE: Final = "reference.py"

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import Ranking
 from kernelwright.leaderboard.board_file import SUBMISSION, Arguments, Value
+from kernelwright.leaderboard.kernelbot.facts import RANKINGS
 
 UPLOAD: Final = "@SUBMISSION@"
 """Stands for the file that a user sends."""
@@ -23,9 +24,6 @@ MAX_CASES: Final = 1000
 MAX_FILES: Final = 64
 MAX_ITEMS: Final = 256
 FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\Z")
-_RANKINGS: Final = {
-    "last": Ranking.LAST, "mean": Ranking.MEAN, "geom": Ranking.GEOMEAN, "geomean": Ranking.GEOMEAN,
-}  # fmt: skip
 _DATES: Final = ("%Y-%m-%d %H:%M", "%Y-%m-%d")
 _UNSAFE: Final = re.compile(r"[;\x00-\x1f\x7f]")
 
@@ -178,7 +176,7 @@ def make_task(
         sources=MappingProxyType(dict(sources)),
         tests=tuple(map(MappingProxyType, entry.tests)),
         benchmarks=tuple(map(MappingProxyType, entry.benchmarks)),
-        ranking=_RANKINGS[entry.ranking_by],
+        ranking=_ranking(entry.ranking_by),
         test_timeout_s=entry.test_timeout,
         benchmark_timeout_s=entry.benchmark_timeout,
         ranked_timeout_s=entry.ranked_timeout,
@@ -186,6 +184,11 @@ def make_task(
         multi_gpu=entry.multi_gpu,
         deadline=deadline,
     )
+
+
+def _ranking(word: str) -> Ranking:
+    """Task files also write ``geomean``."""
+    return Ranking.GEOMEAN if word == "geomean" else RANKINGS[word]
 
 
 def task_of_leaderboard(value: Any, origin: str) -> Task:

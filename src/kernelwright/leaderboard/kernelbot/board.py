@@ -9,7 +9,6 @@ from kernelwright.leaderboard.base import (
     Limits,
     Mode,
     Place,
-    Ranking,
     Refused,
     Result,
     Sent,
@@ -19,14 +18,13 @@ from kernelwright.leaderboard.kernelbot.address import SCHEME, check_name
 from kernelwright.leaderboard.kernelbot.answers import Leaderboard, Task
 from kernelwright.leaderboard.kernelbot.client import Client
 from kernelwright.leaderboard.kernelbot.credentials import HOW_TO_GET_ONE, NoCredential
-from kernelwright.leaderboard.kernelbot.limits import BANNED, MAX_BYTES
-from kernelwright.leaderboard.kernelbot.results import STAGES, Case, result_of
+from kernelwright.leaderboard.kernelbot.facts import BANNED, MAX_BYTES, RANKINGS, STAGES
+from kernelwright.leaderboard.kernelbot.results import Case, result_of
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.untrusted import line
 
 PAGE: Final = 100
 MAX_PAGES: Final = 100
-RANKINGS: Final = {"last": Ranking.LAST, "mean": Ranking.MEAN, "geom": Ranking.GEOMEAN}
 
 
 class KernelbotBoard:

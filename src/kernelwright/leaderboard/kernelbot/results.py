@@ -13,10 +13,9 @@ from pydantic import JsonValue
 from kernelwright.leaderboard.base import BoardError, CaseTime, Mode, Result, Sent, State
 from kernelwright.leaderboard.kernelbot.address import WHERE
 from kernelwright.leaderboard.kernelbot.answers import MAX_CASES, Run, Submission
+from kernelwright.leaderboard.kernelbot.facts import STAGES
 from kernelwright.leaderboard.untrusted import line
 
-STAGES: Final = {Mode.TEST: "test", Mode.BENCHMARK: "benchmark", Mode.RANKED: "leaderboard"}
-"""A mode's name on the server, which is also the name of the run that decides it."""
 MAX_REASON: Final = 500
 _FAILURES: Final = {"failed": State.FAILED, "timed_out": State.TIMED_OUT, "hacked": State.REJECTED}
 _NANO: Final = 1e-9
