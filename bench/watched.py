@@ -268,5 +268,7 @@ def _line(path: str, row: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2 or not sys.argv[1].startswith("{"):
+        raise SystemExit(__doc__)
     watched(json.loads(sys.argv[1]))
     main(sys.argv[2:])

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.campaign.settings import Settings, read_settings
 from kernelwright.cli.main import main
+from kernelwright.core.errors import UserError
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 
@@ -119,3 +121,46 @@ def test_problems_show_tells_arguments_and_tolerance(capsys: pytest.CaptureFixtu
     assert "M, K" in shown
     assert "no_tensor_cores" in shown
     assert "RMS(ref)" in shown
+
+
+def test_an_output_that_is_full_is_said_in_one_line(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kernelwright", "problem", "list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "kernelwright: error: the output cannot be written: No space left on device\n"
+
+
+def test_no_terminal_is_too_narrow_to_show_anything(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    with pytest.raises(SystemExit):
+        main(["problem", "list"])
+    assert "gemm" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--model-timeout", "--max-cost"])
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_endless_budgets_are_refused(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    error = error_of(capsys, "run", "vector_add", "--device", "cpu", option, value)
+    assert "see kernelwright run --help" in error
+
+
+def test_settings_of_another_version_are_one_line() -> None:
+    settings = Settings(problem="vector_add", device="cpu").model_dump_json().replace("600.0", "null")
+    with pytest.raises(UserError, match="c1: its setting model_timeout_s cannot be read by this version"):
+        read_settings("c1", settings)
+
+
+def test_a_reference_that_breaks_the_parser_is_the_problem_s_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = own(tmp_path / "p", reference_py=f"x = {'-' * 100_000}1\n")
+    arguments = ("check", str(folder / "baseline.cu"), "-p", str(folder), "--device", "cpu")
+    assert "reference.py: not valid Python: " in error_of(capsys, *arguments)

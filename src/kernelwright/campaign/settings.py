@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.goal import Goal, parse_goal
@@ -16,7 +16,7 @@ MAX_SUBMISSIONS: Final = 20
 class Settings(BaseModel):
     """Kept in the memory, so that ``resume`` needs nothing but the campaign's id."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     problem: str
     device: str
@@ -78,3 +78,15 @@ class Settings(BaseModel):
     def aim(self) -> Goal | None:
         """The goal."""
         return None if self.goal is None else parse_goal(self.goal)
+
+
+def read_settings(campaign: str, text: str) -> Settings:
+    """Settings as the memory has them. Raises UserError, one line, where this version cannot read them."""
+    try:
+        return Settings.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"{campaign}: its setting {where or 'text'} cannot be read by this version: {first['msg']}"
+        ) from None

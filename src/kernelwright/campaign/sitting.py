@@ -28,7 +28,7 @@ from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Listener
 from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.result import CampaignResult
-from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.settings import Settings, read_settings
 from kernelwright.certificate import certify
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.objective import ObjectiveName
@@ -151,7 +151,7 @@ def _note_board(memory: Memory, campaign: str, settings: Settings, board: Attach
 
 def _changed(memory: Memory, record: CampaignRecord, changes: Mapping[str, Any]) -> tuple[Problem, Settings]:
     """Problem and settings of a campaign that goes on."""
-    before, notes = Settings.model_validate_json(record.settings), memory.notes(record.id)
+    before, notes = read_settings(record.id, record.settings), memory.notes(record.id)
     kept = {"board": before.board or notes.get(BOARD_URL), "goal": notes.get(GOAL, before.goal) or None}
     before = before.model_copy(update=kept)
     wanted = {key: value for key, value in changes.items() if value is not None}
@@ -333,12 +333,12 @@ def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> 
     done = sum(memory.counts(record.id).values())
     if settings.evaluations is not None and done >= settings.evaluations:
         raise UserError(
-            f"{record.id}: its budget of {settings.evaluations} experiments is spent: give --evaluations"
+            f"{record.id}: its budget of {settings.evaluations} experiments is spent: give --evaluations above {done}"
         )
     used = _seconds_used(memory, record)
     if used >= settings.seconds:
         raise UserError(
-            f"{record.id}: its budget of {settings.seconds:g} s is spent ({used:.0f} s used): give --seconds"
+            f"{record.id}: its budget of {settings.seconds:g} s is spent: give --seconds above {used:.0f}, all sittings count"
         )
 
 

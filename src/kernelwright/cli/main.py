@@ -4,9 +4,11 @@ Exit codes: 0 done, 1 the answer is no (a check failed), 2 bad input (one line o
 device failed, 70 a fault of ours, 130 interrupted.
 """
 
+import errno
+import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -28,6 +30,10 @@ from kernelwright.cli import (
     show,
 )
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
+
+LEAST_COLUMNS: Final = 40
+FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
+"""What an output says that can take nothing more."""
 
 app = typer.Typer(
     name="kernelwright",
@@ -80,8 +86,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
+    _see_to_width()
     try:
         code = app(args=arguments, prog_name="kernelwright", standalone_mode=False)
+        sys.stdout.flush()
     except UserError as error:
         return _fail(2, error)
     except HarnessError as error:
@@ -93,12 +101,29 @@ def _run(arguments: list[str] | None) -> int:
         return 130
     except typer.Exit as done:
         return done.exit_code
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+    except OSError as error:
+        return _of_system(error)
     except Exception as error:  # noqa: BLE001 - the process boundary: a bug of ours still ends in one readable line
         return _usage(error) if hasattr(error, "format_message") else _fault(error)
     return code if isinstance(code, int) else 0
+
+
+def _see_to_width() -> None:
+    """A terminal that calls itself narrower than a word would see nothing at all."""
+    if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) < LEAST_COLUMNS:
+        os.environ["COLUMNS"] = str(LEAST_COLUMNS)
+
+
+def _of_system(error: OSError) -> int:
+    """Nobody reads any more; the output can take nothing more, nor at exit, when Python flushes; or a fault of ours."""
+    if isinstance(error, BrokenPipeError):
+        sys.stderr.close()
+        return 0
+    if error.errno not in FULL or error.filename:
+        return _fault(error)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    print(f"kernelwright: error: the output cannot be written: {error.strerror}", file=sys.stderr)
+    return 2
 
 
 def _fail(code: int, error: Exception) -> int:
@@ -109,7 +134,8 @@ def _fail(code: int, error: Exception) -> int:
 def _usage(error: Exception) -> int:
     """A command line that cannot be parsed: click's message, on one line like every bad input."""
     message = getattr(error, "format_message", lambda: str(error))()
-    print(f"kernelwright: error: {message} (see kernelwright --help)", file=sys.stderr)
+    command = getattr(getattr(error, "ctx", None), "command_path", "kernelwright")
+    print(f"kernelwright: error: {message} (see {command} --help)", file=sys.stderr)
     return 2
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.homes import expanded
 
 MEMORY_FILE = "memory.db"
 DETACHED = "detached"
@@ -37,12 +38,17 @@ ModelsOption = Annotated[
         "command:LINE, mailbox:DIR, recorded:FILE or catalogue.",
     ),
 ]
-MaxCostOption = Annotated[float | None, typer.Option("--max-cost", min=0, help="Most US dollars for models.")]
+MaxCostOption = Annotated[
+    float | None, typer.Option("--max-cost", min=0, max=1e9, help="Most US dollars for models.")
+]
 MaxRequestsOption = Annotated[
     int | None, typer.Option("--max-requests", min=0, help="Most requests to models.")
 ]
 ModelTimeoutOption = Annotated[
-    float, typer.Option("--model-timeout", min=1, help="Seconds that a reply may take; people need more.")
+    float,
+    typer.Option(
+        "--model-timeout", min=1, max=86400, help="Seconds that a reply may take; people need more."
+    ),
 ]
 GoalOption = Annotated[
     str | None,
@@ -81,7 +87,7 @@ def pick_device(name: str) -> str:
         return "cuda:0" if probe().usable else "cpu"
     kind, _, number = name.partition(":")
     if kind == DETACHED and number:
-        return f"{DETACHED}:{Path(number).expanduser().resolve()}"
+        return f"{DETACHED}:{expanded(Path(number)).resolve()}"
     if kind != "cuda" or not number.isdecimal():
         raise UserError(f"--device {name!r} is no device: use auto, cpu or cuda:N")
     return name

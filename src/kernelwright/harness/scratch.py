@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.homes import home
 from kernelwright.devices.base import BuildResult
 
 _PREFIX: Final = "kernelwright-"
@@ -140,7 +141,7 @@ def shared_cache(fallback: Path) -> Path:
     if os.geteuid() == 0:
         folder = Path("/var/cache/kernelwright")  # children that dropped root cannot reach root's home
     else:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "kernelwright"
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or home() / ".cache") / "kernelwright"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o755)
         status = folder.stat()

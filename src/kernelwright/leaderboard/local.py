@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from kernelwright.core import homes
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
@@ -290,7 +291,7 @@ def find_token(environment: Mapping[str, str] = os.environ, home: Path | None = 
 
     Raises UserError; its message never holds the token.
     """
-    path = (home or Path.home()) / TOKEN_FILE
+    path = (home or homes.home()) / TOKEN_FILE
     where, token = f"${TOKEN_VARIABLE}", environment.get(TOKEN_VARIABLE, "").strip()
     if not token:
         try:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from kernelwright.core.case import Array, Buffer
 from kernelwright.core.errors import ProblemError
+from kernelwright.core.homes import expanded
 from kernelwright.core.identity import content_id
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.resolve import Signature
@@ -175,7 +176,11 @@ class Problem:
         try:
             code = compile(self.reference_source, str(path), "exec")
         except SyntaxError as error:
-            raise ProblemError(f"{path}:{error.lineno or 0}: not valid Python: {error.msg}") from None
+            where = f"{path}:{error.lineno}" if error.lineno else f"{path}"
+            raise ProblemError(f"{where}: not valid Python: {error.msg}") from None
+        except (MemoryError, RecursionError, ValueError) as error:
+            reason = str(error) or "nested too deeply"
+            raise ProblemError(f"{path}: not valid Python: {reason}") from None
         self._called(exec, code, namespace)
         function = namespace.get("reference")
         if not callable(function):
@@ -254,7 +259,7 @@ def _find(name_or_path: str | Path) -> Path:
         raise ProblemError("the problem's name is empty or longer than any file's: give a name or a folder")
     if isinstance(name_or_path, str) and text in bundled_names():
         return _bundled_folder() / text
-    path = Path(text).expanduser()
+    path = expanded(Path(text))
     if path.is_file() and path.name == "problem.toml":
         return path.parent
     if path.is_dir():

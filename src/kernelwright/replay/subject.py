@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.settings import Settings, read_settings
 from kernelwright.certificate import Certificate, verify_certificate
 from kernelwright.certificate.build import incumbent_of
 from kernelwright.certificate.facts import BASELINE, Facts, read_facts
@@ -85,12 +85,7 @@ def read_subject(memory: Memory, name: str) -> Subject:
         raise UserError(
             f"{campaign.id}: its baseline or its winner's source is not recorded: nothing to replay"
         )
-    try:
-        settings = Settings.model_validate_json(campaign.settings)
-    except ValidationError as error:
-        raise UserError(
-            f"{campaign.id}: its settings cannot be read by this version: {error.errors()[0]['msg']}"
-        ) from None
+    settings = read_settings(campaign.id, campaign.settings)
     return Subject(
         memory=memory,
         campaign=campaign,

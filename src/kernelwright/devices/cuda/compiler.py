@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.homes import home
 from kernelwright.core.launch import COMPILER_OPTIONS, BuildRequest
 from kernelwright.core.outcome import Check, StaticMetrics, Status
 from kernelwright.devices.base import BuildResult
@@ -129,7 +130,7 @@ class CudaCompiler:
 
     def _header_dir(self) -> Path:
         if self._cache_dir is None:
-            base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+            base = Path(os.environ.get("XDG_CACHE_HOME") or home() / ".cache")
             self._cache_dir = _writable(base / "kernelwright") or Path(
                 tempfile.mkdtemp(prefix="kernelwright-")
             )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.homes import home
 
 VARIABLES: Final = {
     "openai": "OPENAI_API_KEY",
@@ -23,8 +24,8 @@ def keys_file(environment: Mapping[str, str] = os.environ) -> Path:
     """Where the file is looked for: ``$KERNELWRIGHT_KEYS``, else ``keys.toml`` in the user's configuration."""
     if named := environment.get(FILE_VARIABLE):
         return Path(named)
-    base = environment.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(base).expanduser() / "kernelwright" / "keys.toml"
+    base = environment.get("XDG_CONFIG_HOME") or home() / ".config"
+    return Path(base) / "kernelwright" / "keys.toml"
 
 
 def find_key(provider: str, environment: Mapping[str, str] = os.environ) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from kernelwright.core.errors import MissingError, UserError
+from kernelwright.core.homes import expanded
 from kernelwright.leaderboard.board_file import SUBMISSION
 from kernelwright.leaderboard.gpumode.task import (
     UPLOAD,
@@ -59,7 +60,7 @@ def read_task_folder(path: Path, *, root: Path | None = None, name: str = "") ->
     leaderboard's, by default what the competition's file beside the parent says, else the folder's name.
     Raises UserError (one line with file and key), MissingError without PyYAML.
     """
-    path = path.expanduser()
+    path = expanded(path)
     file = path if path.suffix in {".yml", ".yaml"} else path / TASK_FILE
     entry: TaskEntry = parse_entry(TaskEntry, _yaml(file), str(file))
     folder = file.resolve().parent
@@ -73,7 +74,7 @@ def read_task_folder(path: Path, *, root: Path | None = None, name: str = "") ->
 
 def read_task_json(path: Path, *, name: str = "") -> Task:
     """The task of that name in a saved answer of ``GET /leaderboards`` (or of the only one). Raises UserError."""
-    text = read_text(path.expanduser(), MAX_JSON_BYTES)
+    text = read_text(expanded(path), MAX_JSON_BYTES)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -94,7 +95,7 @@ def pick_task(value: Any, origin: str, name: str = "") -> Task:
 
 
 def _sources(file: Path, files: tuple[SourceEntry, ...], root: Path) -> Mapping[str, str]:
-    root = root.expanduser().resolve()
+    root = expanded(root).resolve()
     texts: dict[str, str] = {}
     for index, entry in enumerate(files):
         key = f"{file}: files.{index}"

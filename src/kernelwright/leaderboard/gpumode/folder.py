@@ -14,6 +14,7 @@ from typing import Any, Final
 from kernelwright.core.candidate import parse_template
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place_folder
+from kernelwright.core.homes import expanded
 from kernelwright.leaderboard.base import Limits
 from kernelwright.leaderboard.board_file import (
     BOARD_FILE,
@@ -80,7 +81,7 @@ def write_problem_folder(
     if baseline is not None:
         texts[BASELINE] = read_text(baseline, MAX_SOURCE_BYTES)
         parse_template(texts[BASELINE], str(baseline))
-    target = target.expanduser()
+    target = expanded(target)
     files = {name: text.encode() for name, text in texts.items()}
     place_folder(target, files, _load_once)
     missing = tuple(name for name in (REFERENCE, BASELINE) if name not in texts)

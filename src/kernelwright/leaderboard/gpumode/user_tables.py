@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.homes import expanded
 from kernelwright.leaderboard.abi import Axis
 from kernelwright.leaderboard.gpumode.files import read_text
 from kernelwright.leaderboard.gpumode.task import parse_entry
@@ -58,7 +59,7 @@ class UserTables(_Model):
 
 def read_user_tables(path: Path) -> UserTables:
     """A user's file. Raises UserError: one line with file, key, fault."""
-    text = read_text(path.expanduser(), MAX_BYTES)
+    text = read_text(expanded(path), MAX_BYTES)
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

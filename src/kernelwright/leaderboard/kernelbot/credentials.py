@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kernelwright.core.errors import MissingError, UserError
+from kernelwright.core.homes import home
 from kernelwright.leaderboard.base import Unauthorized
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.wire import INSTALL
@@ -25,14 +26,14 @@ class NoCredential(Unauthorized, UserError):  # noqa: N818 - reads as what happe
     """There is no credential, or it cannot be read."""
 
 
-def find_credential(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> Secret | None:
+def find_credential(environment: Mapping[str, str] = os.environ, folder: Path | None = None) -> Secret | None:
     """From ``$POPCORN_CLI_ID``, else ``cli_id`` of ``~/.popcorn.yaml``; ``None`` where there is neither.
 
     Raises NoCredential for a file that is there and cannot be used. No message holds a part of the file.
     """
     if given := environment.get(VARIABLE, "").strip():
         return _secret(given)
-    path = (home or Path.home()) / FILE
+    path = (folder or home()) / FILE
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES)
