@@ -116,6 +116,13 @@ def test_bad_input_is_one_line(
     assert list(empty_home.iterdir()) == []
 
 
+def test_a_new_file_is_told(empty_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("board", "token", "anna", "--data", "typo.db") == 0
+    assert capsys.readouterr().err == "typo.db: a new board file\n"
+    assert run("board", "token", "bert", "--data", "typo.db") == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("package", ["uvicorn", "starlette.applications", "python_multipart"])
 def test_a_missing_package_is_named_with_the_mend(
     package: str, empty_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

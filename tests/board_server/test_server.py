@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from kernelwright.board_server.opening import only_server
 from kernelwright.board_server.running import Settings, serve
 from kernelwright.board_server.store import Store
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import KernelwrightError, UserError
 from kernelwright.leaderboard.base import Mode, State
 from kernelwright.leaderboard.local import LocalBoard
 
@@ -161,13 +162,60 @@ async def test_a_second_server_and_a_taken_port_are_refused(data: Path) -> None:
             await serve(Settings([listing()], ["cpu"], data, port=port), lambda _: None, Benches().open)
 
 
-def test_the_lock_follows_no_link(data: Path) -> None:
-    victim = data.with_name("victim")
-    victim.write_text("mine", encoding="utf-8")
-    data.with_name(f"{data.name}.lock").symlink_to(victim)
-    with pytest.raises(UserError, match="cannot be opened"), only_server(data):
-        pytest.fail("a link was taken for the lock")
-    assert victim.read_text(encoding="utf-8") == "mine"
+async def test_a_second_server_is_refused_by_every_name_of_the_file(data: Path) -> None:
+    Store.open(data).close()
+    link, hard = data.with_name("link.db"), data.with_name("hard.db")
+    link.symlink_to(data.name)
+    with only_server(data):
+        with pytest.raises(UserError, match="another server uses it"), only_server(link):
+            pytest.fail("two servers of one file")
+        hard.hardlink_to(data)
+        with pytest.raises(UserError, match="a second name"), only_server(hard):
+            pytest.fail("two servers of one file")
+    with pytest.raises(UserError, match="copy the file instead"):
+        Store.open(hard)
+    hard.unlink()
+    with only_server(link), pytest.raises(UserError, match="another server uses it"), only_server(data):
+        pytest.fail("two servers of one file")
+    assert sorted(path.name for path in data.parent.iterdir()) == ["board.db", "link.db"]
+
+
+@pytest.mark.parametrize("fault", ["device", "problems", "foreign", "fifo", "second"])
+async def test_a_server_that_is_refused_leaves_nothing(data: Path, fault: str) -> None:
+    benches, listings = Benches(), [listing()]
+    benches.refuse = "there is no such device" if fault == "device" else ""
+    target = data.parent / "new" / "folder" / "board.db" if fault in {"device", "problems"} else data
+    if fault == "problems":
+        listings *= 2
+    prepare(data, fault)
+    before = names_in(data.parent)
+    with only_server(data) if fault == "second" else contextlib.nullcontext():
+        with pytest.raises(KernelwrightError):
+            await serve(Settings(listings, ["cpu"], target, port=0), lambda _: None, benches.open)
+        assert names_in(data.parent) == before
+
+
+def prepare(data: Path, fault: str) -> None:
+    if fault == "foreign":
+        data.write_text("__global__ void mine() {}", encoding="utf-8")
+    elif fault == "fifo":
+        os.mkfifo(data)
+    elif fault == "second":
+        Store.open(data).close()
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(str(path) for path in folder.rglob("*"))
+
+
+def test_a_token_that_was_made_meanwhile_is_kept(data: Path) -> None:
+    def refused() -> None:
+        tokens(data, 1)
+        raise UserError("enough")
+
+    with pytest.raises(UserError, match="enough"), only_server(data):
+        refused()
+    assert data.exists()
 
 
 def test_a_file_that_others_can_read_is_refused(data: Path) -> None:

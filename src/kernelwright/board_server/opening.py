@@ -4,7 +4,8 @@ import contextlib
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -21,14 +22,10 @@ def open_database(path: Path, *, create: bool) -> Database:
     Only its owner may read it: it holds sources and the seed, so that a file which others can read is refused.
     ``synchronous = FULL``: an accepted submission outlives a power cut.
     """
-    try:
-        if not create and not path.is_file():
-            raise UserError(f"{path}: there is no board here yet: begin with 'kernelwright board serve'")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be opened: {error.strerror}: choose another --data") from None
+    if not create and not path.is_file():
+        raise UserError(f"{path}: there is no board here yet: begin with 'kernelwright board serve'")
+    os.close(_opened(path))
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
     try:
         _prepare(connection, path)
     except sqlite3.DatabaseError as error:
@@ -64,22 +61,78 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 @contextlib.contextmanager
-def only_server(path: Path) -> Iterator[None]:
+def only_server(path: Path) -> Iterator[Callable[[], None]]:
     """Two servers of one file would measure everything twice. Raises UserError for the second.
 
-    In a folder of many the lock may be somebody's link: it is not followed, and nothing is cut.
+    The file itself is locked, so that every name of it leads to the same lock. Until what is yielded is called, a
+    file that was not there before is a trial: it goes again, and the folders that were made for it, unless somebody
+    has a token of it.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    folders = [folder for folder in path.absolute().parents if not folder.exists()]
+    new, kept = not path.exists(), False
+
+    def keep() -> None:
+        nonlocal kept
+        kept = True
+
+    lock = _opened(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.fdopen(os.open(path.with_name(f"{path.name}.lock"), flags, 0o600), "r+b")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be opened: {error.strerror}: choose another --data") from None
-    with lock:
+        _lock(lock, path)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(
-                f"{path}: another server uses it: end that one, or choose another --data"
-            ) from None
-        yield
+            yield keep
+        finally:
+            if new and not kept and _unused(path):
+                _remove(path.resolve(), folders)
+    finally:
+        os.close(lock)
+
+
+def _opened(path: Path) -> int:
+    """The file's descriptor; it is made where there is none. Raises UserError for what can be no board.
+
+    A second hard link is refused: SQLite keeps its journal beside the name that it was given, so that what one name
+    has written would be lost under the other.
+    """
+    try:
+        path.resolve().parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o600)
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its links lead in a circle"
+        raise UserError(f"{path}: cannot be opened: {reason}: choose another --data") from None
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_nlink < 2:
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISREG(found.st_mode):
+        raise UserError(
+            f"{path}: has a second name (a hard link), and a board must have one: copy the file instead"
+        )
+    raise UserError(f"{path}: is no ordinary file: choose another --data")
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """SQLite's own locks are of another kind and do not meet this one."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        mine, now = os.fstat(descriptor), path.stat()
+    except (BlockingIOError, FileNotFoundError):
+        mine = now = None
+    if mine is None or now is None or (mine.st_dev, mine.st_ino) != (now.st_dev, now.st_ino):
+        raise UserError(f"{path}: another server uses it: end that one, or choose another --data")
+
+
+def _unused(path: Path) -> bool:
+    """Whether nobody has a token of a board that never began."""
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            return connection.execute("SELECT 1 FROM users").fetchone() is None
+    except sqlite3.DatabaseError:
+        return True
+
+
+def _remove(path: Path, folders: list[Path]) -> None:
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        path.with_name(name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # somebody else uses the folder by now
+        for folder in folders:
+            folder.rmdir()

@@ -72,7 +72,7 @@ async def serve(
 
     Raises UserError and HarnessError where it cannot begin.
     """
-    with _listening(settings.host, settings.port) as listener, only_server(settings.data):
+    with _listening(settings.host, settings.port) as listener, only_server(settings.data) as keep:
         opener = open_bench or partial(open_local, notify=notify, strict=settings.strict)
         async with running(settings, notify, opener) as (service, work):
             config = uvicorn.Config(
@@ -88,6 +88,7 @@ async def serve(
             server = _Server(config)
             for task in work:
                 task.add_done_callback(lambda _: setattr(server, "should_exit", True))
+            keep()
             notify(f"board: {_url(listener)}")
             await server.serve(sockets=[listener])
             for task in work:

@@ -70,7 +70,10 @@ def token(
 
     if not USER_NAME.match(name):
         raise UserError(f"{name!r}: a user's name has up to 40 letters, digits, '.', '_' and '-'")
+    new = not data.exists()
     store = Store.open(data)
+    if new:
+        print(f"{data}: a new board file", file=sys.stderr)
     try:
         print(store.new_token(name, seeder=seeder))
     finally:
