@@ -16,6 +16,7 @@ from kernelwright.leaderboard.base import (
     Result,
     Sent,
     State,
+    Unauthorized,
 )
 
 SIZES = {"n=1": {"n": 1}}
@@ -42,6 +43,9 @@ class FakeBoard:
     asked: int = 0
     deadline: float | None = None
     closed: bool = False
+    unknown: bool = False
+    name: str = "fake"
+    cases: tuple[Mapping[str, object], ...] = ()
     idempotent = False
 
     @property
@@ -50,8 +54,18 @@ class FakeBoard:
 
     async def info(self) -> BoardInfo:
         return BoardInfo(
-            "fake", "cpu", self.ranking, limits=self.limits, rules=self.rules, deadline=self.deadline
+            self.name,
+            "cpu",
+            self.ranking,
+            self.cases,
+            limits=self.limits,
+            rules=self.rules,
+            deadline=self.deadline,
         )
+
+    async def authorize(self) -> None:
+        if self.unknown:
+            raise Unauthorized("the board says 401: who are you?")
 
     async def submit(self, candidate: Candidate, mode: Mode, tag: str) -> Sent:
         fault = self.faults.pop(0) if self.faults else None

@@ -1,5 +1,6 @@
 """A board is opened, asked for its rules, and these hold for candidates and prompts."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from kernelwright.leaderboard.gated import Exporter, GatedBoard
 from kernelwright.leaderboard.opening import check_board, open_board
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.memory.store import Memory
-from kernelwright.problems.loader import load_problem
+from kernelwright.problems.loader import Problem, load_problem
 from kernelwright.problems.rules import candidate_rules
 
 from .boards import FakeBoard, died
@@ -134,6 +135,91 @@ async def test_a_board_that_does_not_answer_at_the_start_is_bad_input(
         assert found.info.ranking is Ranking.MEAN
         assert found.submit
     assert notes.has("its rules of before count")
+
+
+async def begun(fake: FakeBoard, problem: Problem = PROBLEM, **changes: object) -> list[str]:
+    """What is told when a campaign with a board begins."""
+    notes = Heard()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(attaching, "open_board", lambda *_: fake)
+        patched.setattr(attaching, "ANSWER_S", 0.05)
+        async with attached(SETTINGS.model_copy(update=changes), problem, told=notes.note):
+            pass
+    return notes.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "what"),
+    [
+        (
+            "softmax",
+            {"M": 512, "N": 512, "K": 512},
+            "it measures softmax, and the campaign's problem is gemm",
+        ),
+        ("gemm", {"M": 3, "N": 4, "K": 5}, "it measures gemm with M=3, N=4, K=5, and"),
+        ("vector_add", {"N": 65536}, "it measures vector_add with N=65536, and"),
+    ],
+)
+async def test_another_problem_than_the_boards_is_bad_input(
+    name: str, sizes: dict[str, int], what: str
+) -> None:
+    ours = dict(PROBLEM.cases(slow=True)[0].sizes)
+    board = FakeBoard(name=name, cases=(ours if name == "softmax" else sizes,))
+    with pytest.raises(UserError, match=f"{what}.* 'kernelwright board fetch http://h/vector_add -o FOLDER'"):
+        await begun(board)
+    assert board.closed
+
+
+async def test_the_boards_own_problem_is_none_other() -> None:
+    for slow in (False, True):
+        cases = tuple(dict(case.sizes) for case in PROBLEM.cases(slow=slow))
+        assert await begun(FakeBoard(name="gemm", cases=cases)) == []
+
+
+async def test_arguments_of_a_strangers_cases_are_compared_as_imported() -> None:
+    theirs = load_problem(Path(__file__).parents[2] / "examples" / "boards" / "vectoradd")
+    name = "kernelbot:vectoradd_v2@H100"
+    known = read_board_file(theirs.folder).cases[0].arguments
+    assert await begun(FakeBoard(cases=({**known, "seed": 5},)), theirs, board=name) == []
+    with pytest.raises(
+        UserError, match=r"cases have m, k, .*'kernelwright board import kernelbot:vectoradd_v2 -o"
+    ):
+        await begun(FakeBoard(cases=({"m": 1, "k": 2},)), theirs, board=name)
+    assert await begun(FakeBoard(cases=({"m": 1, "k": 2},)), board=name) == []
+
+
+async def test_who_may_not_submit_is_told_before_the_search() -> None:
+    with pytest.raises(UserError, match="--submit: the board says 401"):
+        await begun(FakeBoard(unknown=True))
+    assert await begun(FakeBoard(unknown=True), submit=False) == []
+
+
+async def test_a_board_that_never_answers_is_not_waited_for() -> None:
+    class Silent(FakeBoard):
+        async def authorize(self) -> None:
+            await asyncio.Event().wait()
+
+    class Mute(Silent):
+        async def info(self) -> BoardInfo:
+            await asyncio.Event().wait()
+            raise died()
+
+    (note,) = await begun(Silent())
+    assert "does not say whether it takes submissions: no answer within 0.05 s" in note
+    with pytest.raises(UserError, match=r"--board http://h/vector_add: no answer within 0\.05 s"):
+        await begun(Mute())
+
+
+@pytest.mark.parametrize("wanted", [{"submit": True}, {"max_submissions": 3}, {"uncalibrated": True}])
+async def test_what_needs_a_board_is_refused_without_one(memory: Memory, wanted: dict[str, object]) -> None:
+    await make(memory, FakeBoard(official()))
+    record = memory.campaign("c1")
+    later = Settings.model_validate_json(record.settings).model_copy(update={"board": None})
+    record = replace(record, settings=later.model_dump_json())
+    option = f"--{next(iter(wanted)).replace('_', '-')}"
+    with pytest.raises(UserError, match=f"{option}: there is no leaderboard"):
+        _changed(memory, record, wanted)
+    assert _changed(memory, record, {**wanted, "board": "http://h/vector_add"})[1].board is not None
 
 
 async def test_without_a_board_there_is_none() -> None:

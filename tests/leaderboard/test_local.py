@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kernelwright.board_server.records import Rules
 from kernelwright.cli.main import main
 from kernelwright.core.errors import UserError
+from kernelwright.leaderboard import local
 from kernelwright.leaderboard.base import (
     BoardError,
     Mode,
@@ -102,7 +103,9 @@ async def test_refusals_have_their_types(tmp_path: Path) -> None:
 
 async def test_an_unreachable_board_is_one_line() -> None:
     board = LocalBoard("http://127.0.0.1:1/vector_add", TOKEN)
-    with pytest.raises(BoardError, match="cannot be asked") as failed:
+    with pytest.raises(
+        BoardError, match=r"cannot be asked .*: is the server running, and the address"
+    ) as failed:
         await board.info()
     await board.close()
     assert "\n" not in str(failed.value)
@@ -125,6 +128,37 @@ async def test_an_odd_answer_is_a_board_error(status: int, content: Any, error: 
         await answering(status, content).result(Sent("s1", Mode.TEST, "t"))
     assert "\n" not in str(failed.value)
     assert len(str(failed.value)) < 400
+
+
+async def test_whether_the_board_takes_the_token_is_asked_for(tmp_path: Path) -> None:
+    async with site(tmp_path / "board.db") as here:
+        await LocalBoard(URL, here.token("anna"), client=client_of(here)).authorize()
+        with pytest.raises(Unauthorized, match="401"):
+            await LocalBoard(URL, TOKEN, client=client_of(here)).authorize()
+    with pytest.raises(Unauthorized, match="a token is needed"):
+        await LocalBoard(URL, client=client_of(here)).authorize()
+
+
+class Drip(httpx.AsyncByteStream):
+    """Never silent for long, and never at an end."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.01)
+
+
+async def test_a_board_that_drips_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "QUESTION_S", 0.05)
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=Drip()))
+    board = LocalBoard(URL, TOKEN, client=httpx.AsyncClient(transport=transport))
+    with pytest.raises(BoardError, match=r"ranks: no answer within 0\.05 s"):
+        await board.ranks()
+
+
+async def test_a_refusal_without_a_reason_says_so() -> None:
+    with pytest.raises(Refused, match="the board says 403: no reason"):
+        await answering(403, {"error": ""}).info()
 
 
 @pytest.mark.parametrize(("retry", "seconds"), [("17", 17.0), ("", None), ("-1", None), ("9" * 20, None)])
@@ -241,7 +275,9 @@ async def test_fetching_a_problem_sends_no_token(
         with pytest.raises(SystemExit) as ended:
             await asyncio.to_thread(main, fetched)
     assert ended.value.code == 2
-    assert str(tmp_path / "a" / "p" / "problem.toml") in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"{url}/gemm: its problem cannot be used: problem.toml: " in told
+    assert str(tmp_path) not in told
     assert asked
     assert TOKEN.encode() not in b"".join(asked)
     assert await asyncio.to_thread(lambda: list(tmp_path.rglob("*"))) == [tmp_path / "a"]

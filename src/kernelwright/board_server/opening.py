@@ -114,10 +114,10 @@ def _lock(descriptor: int, path: Path) -> None:
     """SQLite's own locks are of another kind and do not meet this one."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        mine, now = os.fstat(descriptor), path.stat()
+        mine = os.path.samestat(os.fstat(descriptor), path.stat())
     except (BlockingIOError, FileNotFoundError):
-        mine = now = None
-    if mine is None or now is None or (mine.st_dev, mine.st_ino) != (now.st_dev, now.st_ino):
+        mine = False
+    if not mine:
         raise UserError(f"{path}: another server uses it: end that one, or choose another --data")
 
 

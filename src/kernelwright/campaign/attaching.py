@@ -1,18 +1,21 @@
 """A campaign's board: opened, asked what it wants, its rules merged into the problem's."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from kernelwright.campaign.settings import PROBLEM_GOAL, Settings
 from kernelwright.core.errors import UserError
 from kernelwright.core.objective import ObjectiveName
-from kernelwright.leaderboard.base import Board, BoardError, BoardInfo
-from kernelwright.leaderboard.board_file import BOARD_FILE, read_board_file
+from kernelwright.leaderboard.base import Board, BoardError, BoardInfo, Unauthorized
+from kernelwright.leaderboard.board_file import BOARD_FILE, Arguments, read_board_file
+from kernelwright.leaderboard.kernelbot.address import SCHEME
 from kernelwright.leaderboard.opening import open_board
+from kernelwright.leaderboard.untrusted import line
 from kernelwright.problems.loader import Problem
 from kernelwright.problems.spec import Rules
 
@@ -20,7 +23,11 @@ BOARD: Final = "board"
 """Note of the memory: what the board said when the campaign began."""
 BOARD_URL: Final = "board_url"
 GOAL: Final = "goal"
+ANSWER_S: Final = 30.0
+"""Longest wait for an answer before the search begins."""
 _INFO: Final = TypeAdapter(BoardInfo)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,9 @@ async def attached(
             if (problem.folder / BOARD_FILE).exists()
             else []
         )
+        _check_same(settings.board, info, problem, [arguments for arguments, _ in known])
+        if settings.submit:
+            await _authorize(board, told)
         yield Attached(
             board=board,
             info=info,
@@ -81,12 +91,72 @@ async def attached(
 
 async def _info(board: Board, url: str, before: str | None, told: Callable[[str], None]) -> BoardInfo:
     try:
-        return await board.info()
+        return await _answer(board.info())
     except BoardError as error:
         if before is None:
             raise UserError(f"--board {url}: {error}") from None
         told(f"the board does not answer, its rules of before count: {error}")
         return _INFO.validate_json(before)
+
+
+async def _authorize(board: Board, told: Callable[[str], None]) -> None:
+    """A whole search for a board that takes nothing would be in vain. Raises UserError."""
+    try:
+        await _answer(board.authorize())
+    except Unauthorized as error:
+        raise UserError(f"--submit: {error}") from None
+    except BoardError as error:
+        told(f"the board does not say whether it takes submissions: {error}")
+
+
+async def _answer(question: Awaitable[T]) -> T:
+    """The answer, however slowly it drips, within :data:`ANSWER_S`. Raises BoardError."""
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            return await question
+    except TimeoutError:
+        raise BoardError(f"no answer within {ANSWER_S:g} s") from None
+
+
+def _check_same(url: str, info: BoardInfo, problem: Problem, known: Sequence[Arguments]) -> None:
+    """Raises UserError where the board clearly measures another problem than the campaign's.
+
+    GPU MODE's problems have other names and sizes than ours: there the cases' arguments are compared, as imported.
+    """
+    theirs = [dict(case) for case in info.cases]
+    if url.startswith(SCHEME):
+        if (
+            known
+            and theirs
+            and not {frozenset(case) for case in known} & {frozenset(case) for case in theirs}
+        ):
+            raise UserError(
+                f"--board {url}: its cases have {_named(theirs[0])}, and {problem.folder / BOARD_FILE} says "
+                f"{_named(known[0])}: import it with 'kernelwright board import {url.partition('@')[0]} -o FOLDER'"
+            )
+        return
+    ours = [dict(case.sizes) for slow in (False, True) for case in problem.cases(slow=slow)]
+    other = next((case for case in theirs if case not in ours), None)
+    if theirs and (other is not None or info.name != problem.name):
+        sizes = f" with {_sized(other)}" if other is not None else ""
+        raise UserError(
+            f"--board {url}: it measures {line(info.name, 60)}{sizes}, and the campaign's problem is {problem.name} "
+            f"with {_sized(ours[0])}: get the board's with 'kernelwright board fetch {url} -o FOLDER'"
+        )
+
+
+def _named(case: Mapping[str, object]) -> str:
+    return line(", ".join(case), 100)
+
+
+def _sized(case: Mapping[str, object]) -> str:
+    return line(", ".join(f"{name}={size}" for name, size in case.items()), 100)
+
+
+def need_board(board: str | None, **given: object) -> None:
+    """Raises UserError for an option, by the name of its setting, that means nothing without a board."""
+    if board is None and (name := next((name for name, value in given.items() if value), None)):
+        raise UserError(f"--{name.replace('_', '-')}: there is no leaderboard to send to: give --board URL")
 
 
 def with_rules(problem: Problem, extra: Mapping[str, object]) -> Problem:

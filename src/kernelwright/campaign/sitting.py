@@ -19,6 +19,7 @@ from kernelwright.campaign.attaching import (
     GOAL,
     Attached,
     attached,
+    need_board,
     objective_of,
     with_goal,
     with_rules,
@@ -51,6 +52,8 @@ RUNNING: Final = "running"
 """State of a campaign that has not ended, or was killed."""
 SELFTEST: Final = "selftest"
 """Note of the memory: warnings of the problem's self-test, empty when it has none."""
+FOR_A_BOARD: Final = ("submit", "max_submissions", "uncalibrated")
+"""Settings that mean nothing without a board."""
 SWITCH_INTERVAL_S: Final = 0.0005
 
 
@@ -158,6 +161,7 @@ def _changed(memory: Memory, record: CampaignRecord, changes: Mapping[str, Any])
     if before.board is not None and wanted.get("board", before.board) != before.board:
         raise UserError(f"{record.id} is on the board {before.board}: start a new campaign for another one")
     settings = Settings.model_validate({**before.model_dump(), **wanted})
+    need_board(settings.board, **{name: wanted.get(name) for name in FOR_A_BOARD})
     problem = load_problem(settings.problem)
     _same_problem(problem, record)
     # A board that is attached later does not change what the campaign has compared by from its start.

@@ -3,15 +3,17 @@
 import asyncio
 import json
 import random
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kernelwright.cli.asking import asking
 from kernelwright.cli.check import read_template
 from kernelwright.cli.options import JsonOption
 from kernelwright.core.candidate import Candidate
@@ -19,9 +21,10 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place_folder
 from kernelwright.leaderboard.base import Mode, Result, Sent, State
-from kernelwright.leaderboard.local import LocalBoard, find_token
+from kernelwright.leaderboard.local import HOW_TO_GIVE_ONE, LocalBoard, find_token
 from kernelwright.problems.loader import load_problem
 
+SUBMISSION: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 T = TypeVar("T")
 
 UrlArgument = Annotated[str, typer.Argument(help="http://HOST:PORT/PROBLEM, or .../PROBLEM@DEVICE.")]
@@ -78,6 +81,8 @@ def status(
     wait: WaitOption = False,
 ) -> int:
     """Where a submission stands."""
+    if not SUBMISSION.fullmatch(submission):
+        raise UserError(f"{submission[:80]!r}: a submission's id is needed, as 'board submit' printed it")
     sent = Sent(submission, Mode.TEST, "")
     result = _with_board(url, lambda board: board.ended(sent) if wait else board.result(sent), find_token())
     return _told(result, wait=wait)
@@ -89,7 +94,8 @@ def fetch(
 ) -> None:
     """Get a board's problem as a folder, to begin a campaign with. No token is sent."""
     texts = _with_board(url, lambda board: board.files(), None)
-    place_folder(folder, {name: text.encode() for name, text in texts.items()}, load_problem)
+    files = {name: text.encode(errors="surrogatepass") for name, text in texts.items()}
+    place_folder(folder, files, lambda made: _usable(made, url))
     name = load_problem(folder).name
     print(f"{folder}: {name}; its reference.py is others' code and runs in the sandbox only")
 
@@ -112,6 +118,17 @@ def seed(
     print(f"{_with_board(url, filled, _token())} entries")
 
 
+def _usable(folder: Path, url: str) -> None:
+    """Raises UserError with the board's address: the folder is going away again."""
+    try:
+        load_problem(folder)
+    except UserError as error:
+        fault = str(error)
+        for shown in (folder.resolve(), folder):
+            fault = fault.replace(f"{shown}/", "").replace(str(shown), "the folder")
+        raise UserError(f"{url}: its problem cannot be used: {fault}") from None
+
+
 def _with_board(url: str, ask: Callable[[LocalBoard], Awaitable[T]], given: str | None) -> T:
     async def asked() -> T:
         board = LocalBoard(url, given)
@@ -120,14 +137,13 @@ def _with_board(url: str, ask: Callable[[LocalBoard], Awaitable[T]], given: str 
         finally:
             await board.close()
 
-    return asyncio.run(asked())
+    with asking():
+        return asyncio.run(asked())
 
 
 def _token() -> str:
     if (given := find_token()) is None:
-        raise UserError(
-            "a token is needed: put it into $KERNELWRIGHT_BOARD_TOKEN or ~/.config/kernelwright/board-token"
-        )
+        raise UserError(HOW_TO_GIVE_ONE)
     return given
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kernelwright.cli.asking import asking
 from kernelwright.cli.options import JsonOption
 from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import BoardInfo, Place, Refused
@@ -42,7 +43,7 @@ def list_boards(
     """The leaderboards of GPU MODE that take submissions, with their deadlines and GPUs."""
     if parse_name(url) != ("", ""):
         raise UserError(f"board list {url}: takes kernelbot: alone; kernelwright board show {url} shows one")
-    boards = asyncio.run(_with_client(server, lambda client, _: client.leaderboards()))
+    boards = _asked(server, lambda client, _: client.leaderboards())
     now = time.time()
     shown = [board for board in boards if ended or board.deadline is None or board.deadline > now]
     shown.sort(key=lambda board: (board.deadline is None, board.deadline, board.name))
@@ -68,20 +69,24 @@ def show_board(url: BoardArgument, server: ServerOption = None, as_json: JsonOpt
         board = KernelbotBoard("", name, gpu, credential, _no_text, client=client)
         return await board.info(), await board.ranks(TOP)
 
-    info, places = asyncio.run(_with_client(server, ask))
+    info, places = _asked(server, ask)
     if as_json:
         typer.echo(json.dumps({"board": asdict(info), "ranks": [asdict(place) for place in places]}))
         return
     _print(info, places)
 
 
-async def _with_client(server: str | None, ask: Callable[[Client, Secret | None], Awaitable[T]]) -> T:
-    credential = find_credential()
-    client = Client(base_url(server), credential)
-    try:
-        return await ask(client, credential)
-    finally:
-        await client.close()
+def _asked(server: str | None, ask: Callable[[Client, Secret | None], Awaitable[T]]) -> T:
+    async def asked() -> T:
+        credential = find_credential()
+        client = Client(base_url(server), credential)
+        try:
+            return await ask(client, credential)
+        finally:
+            await client.close()
+
+    with asking():
+        return asyncio.run(asked())
 
 
 def _no_text(_: object) -> str:

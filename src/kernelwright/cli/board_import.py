@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from kernelwright.cli.asking import asking
 from kernelwright.cli.options import JsonOption, pick_device
 from kernelwright.core.errors import UserError
 from kernelwright.harness.enclosure import told
@@ -77,7 +78,8 @@ def _task(source: str, leaderboard: str, root: Path | None, server: str | None) 
         name, _ = parse_name(source)
         if not name:
             raise UserError(f"{source}: which one? 'kernelwright board list' names them: kernelbot:NAME")
-        return asyncio.run(_asked(name, server))
+        with asking():
+            return asyncio.run(_asked(name, server))
     path = Path(source)
     if path.suffix == ".json":
         return read_task_json(path, name=leaderboard)

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from kernelwright.campaign.attaching import need_board
 from kernelwright.campaign.events import Listener, Silent
 from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.settings import MAX_SUBMISSIONS, NO_GOAL, PROBLEM_GOAL, Settings
@@ -37,7 +38,6 @@ from kernelwright.cli.options import (
     pick_device,
     use_slow_cases,
 )
-from kernelwright.core.errors import UserError
 from kernelwright.core.goal import parse_goal
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.generation.models.opening import CATALOGUE
@@ -87,7 +87,8 @@ def run(
     of templates; numbers come from Bayesian optimisation.
     """
     name = pick_device(device)
-    _check(goal, board, submit=submit)
+    _check(goal, board)
+    need_board(board, submit=submit, max_submissions=max_submissions, uncalibrated=uncalibrated)
     settings = Settings(
         problem=problem,
         device=name,
@@ -154,14 +155,12 @@ def resume(
     )
 
 
-def _check(goal: str | None, board: str | None, *, submit: bool = False) -> None:
+def _check(goal: str | None, board: str | None) -> None:
     """Raises UserError for what can be told at once."""
     if goal not in {None, NO_GOAL, PROBLEM_GOAL}:
         parse_goal(goal)
     if board is not None:
         check_board(board)
-    elif submit:
-        raise UserError("--submit: there is no leaderboard to send to: give --board URL")
 
 
 def _watch(title: str, as_json: bool, sitting: Sitting) -> int:

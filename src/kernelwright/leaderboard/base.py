@@ -164,6 +164,10 @@ class Board(Protocol):
         """The problem as the board has it."""
         ...
 
+    async def authorize(self) -> None:
+        """Ask whether the user may submit. Raises Unauthorized; without a credential at once, unasked."""
+        ...
+
     async def submit(self, candidate: Candidate, mode: Mode, tag: str) -> Sent:
         """Send a candidate. Raises Refused, RateLimited, Unauthorized.
 

@@ -39,8 +39,11 @@ from kernelwright.leaderboard.wire import Wire
 
 TOKEN_VARIABLE: Final = "KERNELWRIGHT_BOARD_TOKEN"  # noqa: S105 - a variable's name
 TOKEN_FILE: Final = Path(".config/kernelwright/board-token")
+HOW_TO_GIVE_ONE: Final = f"a token is needed: put it into ${TOKEN_VARIABLE} or ~/{TOKEN_FILE}"
 SILENCE_S: Final = 30.0
 CALL_S: Final = 120.0
+QUESTION_S: Final = 30.0
+"""Longest wait for an answer to what sends nothing, however slowly it drips."""
 POLL_S: Final = 0.5
 MAX_ANSWER_BYTES: Final = 8 * 2**20
 FILES: Final = ("problem.toml", "reference.py", "baseline.cu")
@@ -106,7 +109,7 @@ class LocalBoard:
     """Implements :class:`~kernelwright.leaderboard.base.Board`. ``url`` is ``http://HOST:PORT/PROBLEM[@DEVICE]``.
 
     Raises UserError for a URL that names no board. Without a ``token`` one can look, not submit. ``call_s`` bounds
-    one request; ``client`` is httpx's, for tests.
+    one request, and :data:`QUESTION_S` one that sends nothing; ``client`` is httpx's, for tests.
     """
 
     idempotent = True
@@ -146,6 +149,12 @@ class LocalBoard:
             devices=tuple(line(device) for device in info.devices),
             limits=Limits(**info.limits.model_dump()),
         )
+
+    async def authorize(self) -> None:
+        """Raises Unauthorized for a token that the board refuses, and at once without one."""
+        if self._token is None:
+            raise Unauthorized(f"{self.url}: {HOW_TO_GIVE_ONE}")
+        await self._ask("GET", "/api/submissions", query={"limit": "1"})
 
     async def submit(self, candidate: Candidate, mode: Mode, tag: str) -> Sent:
         """Send a candidate. The board knows a tag again and takes nothing twice."""
@@ -258,9 +267,8 @@ class LocalBoard:
             return answer.status_code, answer.headers.get("Retry-After", ""), content
 
         given = {name: value for name, value in (query or {}).items() if value}
-        status, retry, content = await self._wire.call(
-            method, path, self._call_s, use, json=body, params=given
-        )
+        seconds = min(self._call_s, QUESTION_S) if method == "GET" else self._call_s
+        status, retry, content = await self._wire.call(method, path, seconds, use, json=body, params=given)
         if status not in {200, 201}:
             raise self._refusal(status, content, retry)
         return parse_json(content, self._token, self._base)
@@ -270,7 +278,8 @@ class LocalBoard:
         try:
             said = line(read(_Refusal, parse_json(content, self._token, self._base), self._base).error)
         except BoardError:
-            said = "no reason that can be read"
+            said = ""
+        said = said or "no reason that can be read"
         message = f"the board says {status}: {said}"
         if status == 401:
             return Unauthorized(f"{message} (from ${TOKEN_VARIABLE} or ~/{TOKEN_FILE})")

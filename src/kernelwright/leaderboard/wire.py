@@ -72,6 +72,10 @@ class Wire:
                 return await use(answer)
         except TimeoutError:
             failure = f"no answer within {seconds:g} s"
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            failure = (
+                f"cannot be asked ({type(error).__name__}): is the server running, and the address right?"
+            )
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
             failure = f"cannot be asked ({type(error).__name__})"
         raise Unavailable(f"{self._where}: {method} {line(path, 100)}: {failure}")

@@ -73,6 +73,11 @@ class KernelbotBoard:
         self._cases = task.benchmarks
         return _info(found, task, self._gpu)
 
+    async def authorize(self) -> None:
+        """Raises Unauthorized for a credential that the server refuses, and at once without one."""
+        self._need_user()
+        await self._client.own(self._leaderboard, 1)
+
     async def submit(self, candidate: Candidate, mode: Mode, tag: str) -> Sent:
         """Queue a candidate, once. After a BoardError that is no Refused it may have been taken: see find."""
         self._need_user()

@@ -87,8 +87,9 @@ class Client:
         self._secret = credential
         self._limits = limits
         self._pace = pace or Pace(limits.interval_s)
+        self._where = f"{WHERE} at {base_url}" if base_url else WHERE
         self._wire = Wire(
-            WHERE,
+            self._where,
             base_url,
             {HEADER: credential.reveal()} if credential else {},
             connect_s=limits.connect_s,
@@ -98,25 +99,27 @@ class Client:
 
     async def leaderboards(self) -> tuple[Leaderboard, ...]:
         """All leaderboards that can be read; a malformed one hides no other."""
-        rows = read(list[JsonValue], await self.get("/leaderboards", catalogue=True), WHERE)
+        rows = read(list[JsonValue], await self.get("/leaderboards", catalogue=True), self._where)
         found: list[Leaderboard] = []
         for row in rows:
             try:
-                found.append(read(Leaderboard, row, WHERE))
+                found.append(read(Leaderboard, row, self._where))
             except BoardError:
                 continue
         return tuple(found)
 
     async def gpus(self, leaderboard: str) -> tuple[str, ...]:
         """Names of the GPUs that a leaderboard ranks."""
-        return read(tuple[str, ...], await self.get(_path("gpus", leaderboard)), WHERE)
+        return read(tuple[str, ...], await self.get(_path("gpus", leaderboard)), self._where)
 
     async def ranking(
         self, leaderboard: str, gpu: str, limit: int | None = None, offset: int = 0
     ) -> tuple[RankRow, ...]:
         """The best entry of each user, the best first."""
         query = {} if limit is None else {"limit": limit, "offset": offset}
-        return read(tuple[RankRow, ...], await self.get(_path("submissions", leaderboard, gpu), query), WHERE)
+        return read(
+            tuple[RankRow, ...], await self.get(_path("submissions", leaderboard, gpu), query), self._where
+        )
 
     async def own(
         self, leaderboard: str | None = None, limit: int = 100, offset: int = 0
@@ -125,16 +128,16 @@ class Client:
         query: dict[str, str | int] = {"limit": limit, "offset": offset} if offset else {"limit": limit}
         if leaderboard is not None:
             query = {"leaderboard": leaderboard, **query}
-        return read(tuple[Listed, ...], await self.get("/user/submissions", query), WHERE)
+        return read(tuple[Listed, ...], await self.get("/user/submissions", query), self._where)
 
     async def submission(self, number: str) -> Submission:
         """One of the user's own submissions."""
-        return read(Submission, await self.get(_path("user", "submissions", number)), WHERE)
+        return read(Submission, await self.get(_path("user", "submissions", number)), self._where)
 
     async def submit(self, leaderboard: str, gpu: str, mode: str, name: str, code: bytes) -> Accepted:
         """Queue a submission. It is never sent again: after an Unavailable it has to be looked for."""
         path = _path("submission", leaderboard, gpu, mode)
-        return read(Accepted, await self._ask("POST", path, files=_form(name, code)), WHERE)
+        return read(Accepted, await self._ask("POST", path, files=_form(name, code)), self._where)
 
     async def submit_streaming(
         self, leaderboard: str, gpu: str, mode: str, name: str, code: bytes
@@ -188,22 +191,22 @@ class Client:
                 for event in events.feed(piece):
                     if (found := self._last(event)) is not None:
                         return found
-        raise Unavailable(f"{WHERE}: the stream ended without a result")
+        raise Unavailable(f"{self._where}: the stream ended without a result")
 
     def _understand(self, status: int, body: bytes) -> JsonValue:
         """The content of a success; everything else is raised."""
         if 200 <= status < 300:
-            return parse_json(body, self._secret, WHERE)
+            return parse_json(body, self._secret, self._where)
         if 300 <= status < 400:
             raise Refused(
-                f"{WHERE}: the address leads elsewhere (HTTP {status}), which is not followed: mend it"
+                f"{self._where}: the address leads elsewhere (HTTP {status}), which is not followed: mend it"
             )
         raise refusal(status, self._detail(body))
 
     def _detail(self, body: bytes) -> str:
         """What an error says: FastAPI's ``detail``, a text or a list of complaints; else nothing."""
         try:
-            content = parse_json(body, self._secret, WHERE)
+            content = parse_json(body, self._secret, self._where)
         except BoardError:
             return ""
         match content:
@@ -218,9 +221,9 @@ class Client:
     def _last(self, event: Event) -> Streamed | None:
         """The result, if this is the frame that holds it. Raises what an error frame says."""
         if event.name == "result":
-            return read(Streamed, parse_json(event.data, self._secret, WHERE), WHERE)
+            return read(Streamed, parse_json(event.data, self._secret, self._where), self._where)
         if event.name == "error":
-            self._raise_frame(parse_json(event.data, self._secret, WHERE))
+            self._raise_frame(parse_json(event.data, self._secret, self._where))
         return None
 
     def _raise_frame(self, content: JsonValue) -> NoReturn:
