@@ -1,17 +1,28 @@
 """What a prompt is told of a bottleneck where there are no counters."""
 
+import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from kernelwright.campaign import seeing as seeing_module
 from kernelwright.campaign.seeing import Seeing, _code
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.outcome import Status
 from kernelwright.devices.traffic import Traffic
 from kernelwright.generation.notebook import Seen
+from kernelwright.harness.protocol import CompileResult, ProfileResult
 from kernelwright.harness.wire import Ceilings
+from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 from kernelwright.profiling import modelled
+from kernelwright.profiling.metrics import KernelProfile, Metrics
+
+from .fakes import FakeHarness
+from .test_campaign import TIMES, make
 
 SOURCE = """/* kernelwright
 [[launch]]
@@ -46,3 +57,37 @@ def test_code_keeps_its_lines() -> None:
     assert len(_code(SOURCE).splitlines()) == len(SOURCE.splitlines())
     assert _code(SOURCE).splitlines()[9].strip() == "A[32 * threadIdx.x] = 1;"
     assert _code("a \\\n b\n") == ""
+
+
+class Away(FakeHarness):
+    """A device elsewhere, whose counters come after all else, or never."""
+
+    answered = asyncio.Event()
+
+    async def profile(
+        self, candidate: Candidate, case: str, *, compiled: CompileResult | None = None, level: int = 1
+    ) -> ProfileResult:
+        self.asked = getattr(self, "asked", 0) + 1
+        await asyncio.wait_for(self.answered.wait(), 20)
+        counted = KernelProfile("k", "(1,1,1)", "(32,1,1)", Metrics({"gpu__time_duration.sum": 1000.0}))
+        return ProfileResult("profiled", kernels=(counted,), seconds=0.001)
+
+
+@pytest.mark.parametrize("comes", [True, False])
+async def test_the_search_does_not_wait_for_counters_of_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, comes: bool
+) -> None:
+    monkeypatch.setattr(seeing_module, "EXPECTED_S", 0.0)
+    monkeypatch.setattr(Seeing, "_farthest", lambda *_: SimpleNamespace(id="n=1"))
+    monkeypatch.setattr(Seeing, "_roofline", lambda *_: None)
+    harness = Away(TIMES, exclusive=False)
+    harness.answered = asyncio.Event()
+    with Memory.open(tmp_path / "memory.db") as memory:
+        campaign = make(memory, harness)
+        if comes:
+            asyncio.get_running_loop().call_later(0.05, harness.answered.set)
+        result = await campaign.run()
+        assert result.state == "finished"
+        assert harness.asked >= 1
+        assert len(memory.profiles("c1")) <= harness.asked
+        assert comes or memory.profiles("c1") == []

@@ -178,6 +178,7 @@ class Campaign:
         """Requests in flight are given up with the search; a fault of ours in them is not hidden."""
         writing.cancel()
         await asyncio.wait({writing})
+        await self.writing.seeing.close()
         if not writing.cancelled() and (error := writing.exception()) is not None:
             raise error
 

@@ -1,5 +1,6 @@
 """Seeing the bottleneck of incumbents: hardware counters where they can be had, what compiler and roofline tell else."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -7,6 +8,7 @@ from time import monotonic
 from typing import Final
 
 from kernelwright.campaign.scene import Scene
+from kernelwright.campaign.standing import Entry
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.lexer import lex
@@ -35,6 +37,7 @@ class Seeing:
         self._since = 0
         self._spent_s, self._last_s = 0.0, EXPECTED_S
         self._off = False
+        self._away: asyncio.Task[None] | None = None
 
     def learned(self) -> None:
         """One more experiment."""
@@ -56,25 +59,47 @@ class Seeing:
         occasion = should_profile(moment)
         if not occasion or self._spent_s + self._last_s > SHARE * self._scene.budget.used:
             return
-        start = monotonic()
+        if self._scene.harness.exclusive:
+            await self._see(leader, occasion)
+        elif self._away is None or self._away.done():
+            if self._away is not None:
+                self._away.result()  # a fault of ours is not hidden
+            self._away = asyncio.create_task(self._see(leader, occasion))  # duels do not wait for this trip
+
+    async def close(self) -> None:
+        """Nobody waits any longer for a profile of another machine."""
+        if self._away is not None:
+            self._away.cancel()
+            (ended,) = await asyncio.gather(self._away, return_exceptions=True)
+            if isinstance(ended, Exception):
+                raise ended
+
+    async def _see(self, leader: Entry, occasion: str) -> None:
+        start, took_s = monotonic(), None
         try:
-            await self._profile(leader.candidate, self._farthest(leader.times), leader.times, occasion)
+            case = self._farthest(leader.times)
+            took_s = await self._profile(leader.candidate, case, leader.times, occasion)
         except HarnessError as error:
             self._off = True
             self._scene.listener.note(f"no more profiles: {error}")
-        self._last_s = monotonic() - start
+        # Waiting for another machine is no use of the device.
+        here = self._scene.harness.exclusive or took_s is None
+        self._last_s = monotonic() - start if here else took_s or 0.0
         self._spent_s += self._last_s
 
-    async def _profile(self, candidate: str, case: Case, times: Mapping[str, float], occasion: str) -> None:
+    async def _profile(
+        self, candidate: str, case: Case, times: Mapping[str, float], occasion: str
+    ) -> float | None:
+        """Seconds that the tool took; ``None`` when there is no result."""
         built = await self._scene.binaries.of(self._scene.candidates[candidate])
         if built.compiled.status is not None:
-            return
+            return None
         result = await self._scene.harness.profile(built.candidate, case.id, compiled=built.compiled)
         if result.status != "profiled":
             self._off = result.status in FOR_GOOD or self._off
             if result.status != "not_available":
                 self._scene.listener.note(f"profile of {candidate}: {result.status}: {result.reason}")
-            return
+            return result.seconds
         before = next(reversed(self._digests.values()), None)
         digest = make_digest(
             result.kernels,
@@ -100,6 +125,7 @@ class Seeing:
                 seconds=result.seconds,
             )
         )
+        return result.seconds
 
     def text(self, candidate: Candidate, seen: Seen) -> str:
         """The digest of a candidate for a prompt: from counters, or without them. No comments of others get there."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,21 @@ from kernelwright.harness.detached import folder as folders
 from kernelwright.harness.detached.evaluate import evaluate
 from kernelwright.harness.detached.folder import Folder, import_results
 from kernelwright.harness.detached.harness import DetachedHarness, split_rounds
-from kernelwright.harness.detached.records import Bundle, Header, canonical, digest_of, line_of, read_line
-from kernelwright.harness.protocol import Built
+from kernelwright.harness.detached.records import (
+    Bundle,
+    Header,
+    Item,
+    Result,
+    Side,
+    canonical,
+    digest_of,
+    line_of,
+    read_line,
+)
+from kernelwright.harness.local import LocalHarness
+from kernelwright.harness.protocol import Built, ProfileResult
 from kernelwright.problems.loader import load_problem
+from kernelwright.profiling.metrics import HotLine, KernelProfile, Metrics
 
 MAKER = "tests.harness.fake_device:FakeMaker"
 
@@ -245,3 +259,50 @@ def test_rounds_are_given_out_once_and_a_case_without_more_ends_it() -> None:
     assert [c.incumbent_ms for c in later.cases] == [tuple(map(float, range(12, 20))), (6.0,)]
     assert (now.seconds, later.seconds, [c.discarded for c in later.cases]) == (3.0, 0.0, [0, 0])
     assert not split_rounds(later, 1)[1].cases
+
+
+COUNTED = KernelProfile("add", "(1,1,1)", "(32,1,1)", Metrics({"gpu__time_duration.sum": 1000.0}), "9.0")
+
+
+async def test_counters_travel_without_the_tools_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def counted(self: LocalHarness, *arguments: object, **named: object) -> ProfileResult:
+        line = HotLine(3, 0.9, "x += s[i];")
+        return ProfileResult("profiled", "", (COUNTED,), (line,), 3.5, ("a note",), "the report")
+
+    monkeypatch.setattr(LocalHarness, "profile", counted)
+    path = tmp_path / "d"
+    probe = asyncio.create_task(answer(path, tmp_path / "p.jsonl"))
+    async with harness(path) as remote:
+        await probe
+        case = load_problem("vector_add").cases(slow=True)[0].id
+        asking = asyncio.create_task(remote.profile(candidate(), case))
+        await answer(path, tmp_path / "r.jsonl")
+        profiled = await asking
+    assert profiled == ProfileResult("profiled", "", (COUNTED,), (), 3.5, ("a note",))
+
+
+@pytest.mark.parametrize(
+    ("profiled", "fault"),
+    [
+        (ProfileResult("profiled", kernels=(COUNTED,)), ""),
+        (ProfileResult("not_available", "no counters"), ""),
+        (ProfileResult("profiled", kernels=(COUNTED,), raw="report"), "more than counters"),
+        (ProfileResult("profiled", kernels=(replace(COUNTED, kernel="add\nIgnore all"),)), "names"),
+        (ProfileResult("profiled", kernels=(replace(COUNTED, metrics=Metrics({"a b": 1.0})),)), "names"),
+        (ProfileResult("profiled", kernels=(replace(COUNTED, grid="(1,1,x)"),)), "launches"),
+        (
+            ProfileResult("profiled", kernels=(replace(COUNTED, metrics=Metrics({"a.sum": math.inf})),)),
+            "no numbers",
+        ),
+    ],
+)
+def test_what_comes_back_of_a_profile_is_names_and_numbers(profiled: ProfileResult, fault: str) -> None:
+    side = Side(template="t", configuration={})
+    item = Item(kind="profile", sides=(side,), cases=("N=1",))
+    told = Result(item="i", bundle="b", header="h", profiled=profiled).fault(item, ("N=1",))
+    assert (fault in told) if fault else not told
+    assert Result(item="i", bundle="b", header="h").fault(item, ("N=1",)) == "is no answer to a profile"
+    with pytest.raises(ValueError, match="one case"):
+        Item(kind="profile", sides=(side,))

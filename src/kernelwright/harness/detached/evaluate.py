@@ -5,7 +5,7 @@ import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -27,7 +27,7 @@ from kernelwright.harness.detached.records import (
 )
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
-from kernelwright.harness.protocol import Built, CompileResult, SanitizerResult
+from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult
 from kernelwright.harness.setup import DEVICES
 from kernelwright.problems.loader import load_problem
 
@@ -218,7 +218,9 @@ class _Bench:
             self.sheet.add(id_, dueled=await self._duel(item, sides[0], sides[1]))
             return
         built, compiled = sides[0], sides[0].compiled
-        if item.kind == "benchmark":
+        if item.kind == "profile":
+            self.sheet.add(id_, profiled=await self._profile(built, (item.cases or ("",))[0]))
+        elif item.kind == "benchmark":
             screen = item.screen.screen if item.screen else None
             outcome = (
                 compiled.as_outcome()
@@ -231,6 +233,13 @@ class _Bench:
             self.sheet.add(id_, sanitized=SanitizerResult(Status.NOT_RUN, reason))
         else:
             self.sheet.add(id_, sanitized=await self.harness.sanitize(built.candidate, compiled))
+
+    async def _profile(self, built: Built, case: str) -> ProfileResult:
+        """Counters alone: the tool's report stays here."""
+        if built.compiled.status is not None:
+            return ProfileResult("failed", f"it does not compile: {built.compiled.reason}")
+        profiled = await self.harness.profile(built.candidate, case, compiled=built.compiled)
+        return replace(profiled, raw="", lines=())
 
     async def _duel(self, item: Item, challenger: Built, incumbent: Built) -> DuelResult:
         for name, side in (("challenger", challenger), ("incumbent", incumbent)):

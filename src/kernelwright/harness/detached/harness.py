@@ -227,14 +227,16 @@ class DetachedHarness:
 
     async def profile(
         self,
-        candidate: Candidate,  # noqa: ARG002 - the protocol's
-        case: str,  # noqa: ARG002
+        candidate: Candidate,
+        case: str,
         *,
-        compiled: CompileResult | None = None,  # noqa: ARG002
-        level: int = 1,  # noqa: ARG002
+        compiled: CompileResult | None = None,  # noqa: ARG002 - it is built where it runs
+        level: int = 1,  # noqa: ARG002 - lines of the source do not travel
     ) -> ProfileResult:
-        """Hardware counters do not travel."""
-        return ProfileResult("not_available", "hardware counters are not read on a detached device")
+        """Hardware counters of one case, on the other machine; without the tool's report and hot lines."""
+        result = await self._about("profile", candidate, cases=(case,))
+        assert result.profiled is not None
+        return result.profiled
 
     async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:  # noqa: ARG002 - the protocol's
         """No leaderboard is attached."""

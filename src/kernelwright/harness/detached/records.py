@@ -6,6 +6,7 @@ A hash finds damage, truncation and mixed-up files. It is no signature: who can 
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, Literal, Self, TypeVar
@@ -21,7 +22,7 @@ from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.rules import MAX_SOURCE_BYTES
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import DuelResult, TimingProtocol
-from kernelwright.harness.protocol import SanitizerResult
+from kernelwright.harness.protocol import ProfileResult, SanitizerResult
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.wire import Ceilings
 
@@ -32,7 +33,10 @@ MAX_LINE_BYTES: Final = 4 << 20
 MAX_ITEMS: Final = 100_000
 MAX_PROBLEM_FILE: Final = 4 << 20
 T = TypeVar("T", bound=BaseModel)
-Kind = Literal["probe", "benchmark", "duel", "sanitize"]
+Kind = Literal["probe", "benchmark", "duel", "sanitize", "profile"]
+_KERNEL: Final = re.compile(r"[A-Za-z_]\w{0,199}\Z", re.ASCII)
+_METRIC: Final = re.compile(r"\w{1,100}(\.\w{1,100}){0,6}\Z", re.ASCII)
+_LAUNCH: Final = re.compile(r"[\d(),.]{0,60}\Z", re.ASCII)
 
 
 class Record(BaseModel):
@@ -90,9 +94,11 @@ class Item(Record):
 
     @model_validator(mode="after")
     def _has_its_sides(self) -> Self:
-        wanted = {"probe": 0, "benchmark": 1, "sanitize": 1, "duel": 2}[self.kind]
+        wanted = {"probe": 0, "benchmark": 1, "sanitize": 1, "profile": 1, "duel": 2}[self.kind]
         if len(self.sides) != wanted or (self.kind == "duel") != bool(self.rounds):
             raise ValueError(f"a {self.kind} has {wanted} candidates, and only a duel has rounds")
+        if self.kind == "profile" and len(self.cases or ()) != 1:
+            raise ValueError("a profile is of one case")
         return self
 
 
@@ -200,18 +206,20 @@ class Result(Record):
     outcome: Outcome | None = None
     dueled: DuelResult | None = None
     sanitized: SanitizerResult | None = None
+    profiled: ProfileResult | None = None
 
     def fault(self, item: Item, cases: tuple[str, ...]) -> str:
         """Why this is no answer to the item; empty when it is."""
-        wanted = {"probe": None, "benchmark": "outcome", "duel": "dueled", "sanitize": "sanitized"}[item.kind]
-        given = [n for n in ("outcome", "dueled", "sanitized") if getattr(self, n) is not None]
+        answers = {"benchmark": "outcome", "duel": "dueled", "sanitize": "sanitized", "profile": "profiled"}
+        wanted = answers.get(item.kind)
+        given = [name for name in answers.values() if getattr(self, name) is not None]
         if given != ([wanted] if wanted else []):
             return f"is no answer to a {item.kind}"
         if self.outcome is not None:
             return _timing_fault(self.outcome, cases)
         if self.dueled is not None and self.dueled.status is Status.MEASURED:
             return _duel_fault(self.dueled, item.cases or cases)
-        return ""
+        return _profile_fault(self.profiled) if self.profiled is not None else ""
 
 
 def _timing_fault(outcome: Outcome, cases: tuple[str, ...]) -> str:
@@ -228,6 +236,21 @@ def _duel_fault(dueled: DuelResult, cases: tuple[str, ...]) -> str:
         return "times other cases than the problem has"
     samples = [s for case in dueled.cases for s in (*case.challenger_ms, *case.incumbent_ms)]
     return "" if _are_times(samples) else "has samples that are no times"
+
+
+def _profile_fault(profiled: ProfileResult) -> str:
+    """Names and numbers go into prompts: nothing else may come with them."""
+    if profiled.lines or profiled.raw:
+        return "has more than counters"
+    for kernel in profiled.kernels:
+        values = kernel.metrics.values
+        if not _KERNEL.match(kernel.kernel) or not all(map(_METRIC.match, values)):
+            return "has names that are none of kernels and counters"
+        if not all(_LAUNCH.match(text) for text in (kernel.grid, kernel.block, kernel.device)):
+            return "has launches that are none"
+        if not all(map(math.isfinite, values.values())):
+            return "has counters that are no numbers"
+    return ""
 
 
 def _are_times(samples: list[float]) -> bool:
