@@ -26,6 +26,7 @@ from kernelwright.leaderboard.base import Mode, State
 from kernelwright.leaderboard.board_file import BOARD_FILE, BoardFile, read_board_file
 from kernelwright.leaderboard.export import write_submission
 from kernelwright.leaderboard.export.entry import usual_abi
+from kernelwright.leaderboard.export.faults import placed
 from kernelwright.leaderboard.export.gate import Answer, Finding, Gate, Judge, refused
 from kernelwright.leaderboard.export.targets import gpu_facts
 from kernelwright.leaderboard.kernelbot.facts import MAX_BYTES
@@ -71,8 +72,9 @@ def export(
         raise UserError("--gpu is needed: give the board's name of the GPU, such as H100")
     facts = gpu_facts(gpu)
     candidate = Candidate(template, choose(template, facts, values or []))
-    for case in loaded.cases(slow=False):
-        resolve(candidate, case.sizes, facts, loaded.signature)
+    with placed(template):
+        for case in loaded.cases(slow=False):
+            resolve(candidate, case.sizes, facts, loaded.signature)
     name = leaderboard or (board.leaderboard if board else "")
     text = write_submission(
         candidate, loaded.spec.arguments, _abi(loaded, board), (facts.arch,), leaderboard=name, gpu=gpu

@@ -1,6 +1,7 @@
 """``board export``: a file and a table, or one line and none."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_what_is_refused_is_not_written(tmp_path: Path, capsys: pytest.CaptureFi
         (["-p", "gemm"], "--gpu is needed"),
         (["-p", "gemm", "--gpu", "MI300"], "'MI300' is not known"),
         (["-p", "gemm", "--gpu", "H100", "--set", "NO=1"], "no such tunable"),
-        (["-p", "softmax", "--gpu", "H100"], "unknown name 'N'"),
+        (["-p", "softmax", "--gpu", "H100"], "baseline.cu:4:15: unknown name 'N'"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -73,6 +74,32 @@ def test_bad_input_is_one_line(
     assert len(lines) == 1
     assert what in lines[0]
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        ('"cdiv(COUNT, TILE)"', '"COUNT / 0"', "mine.cu:{line}:{column}: "),
+        ('"cdiv(COUNT, TILE)"', '"COUNT * 0.5"', "mine.cu:{line}:{column}: "),
+        ("extern", "#ifdef WHATEVER\n#endif\nextern", "mine.cu:{line}: the condition asks for 'WHATEVER'"),
+    ],
+)
+def test_a_fault_of_the_candidate_has_its_place(
+    before: str, after: str, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (BOARDS / "vectoradd" / "fast.cu").read_text(encoding="utf-8")
+    assert before in text
+    file, folder = tmp_path / "mine.cu", str(BOARDS / "vectoradd")
+    file.write_text(changed := text.replace(before, after, 1), encoding="utf-8")
+    line = next(n for n, each in enumerate(changed.splitlines(), 1) if after.splitlines()[0] in each)
+    assert run(["board", "export", str(file), "-p", folder, "-o", str(tmp_path / "s.py")]) == 2
+    said = capsys.readouterr().err
+    place = re.search(r"mine\.cu:(\d+)(?::(\d+))?: ", said)
+    assert place, said
+    assert int(place[1]) == line
+    if "column" in what:
+        start = changed.splitlines()[line - 1].index(after) + 2
+        assert start <= int(place[2]) < start + len(after)
 
 
 def test_names_of_gpus() -> None:

@@ -92,7 +92,7 @@ def test_conditions_that_all_compilers_answer_alike(body: str) -> None:
 def test_what_cannot_go_to_a_board(body: str, line: int, what: str) -> None:
     with pytest.raises(UserError, match=what) as error:
         code_of(body)
-    assert f"c.cu: line {line} " in str(error.value)
+    assert f"c.cu:{line}: " in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["gemm/stream_k", "transpose/vectorised_tile"])

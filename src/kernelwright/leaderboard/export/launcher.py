@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from kernelwright.core.errors import ExpressionError, UserError
+from kernelwright.core.errors import UserError
 from kernelwright.core.expressions import Expression, parse
 from kernelwright.core.plan import Launch
 from kernelwright.core.resolve import MAX_BLOCK, MAX_CLUSTER, MAX_GRID
@@ -189,10 +189,7 @@ class Launcher:
             if any(a is found for a, _ in self.given_scalars):
                 return "", subject.value(name)
             return f"{_constant(found, f'a{index}')}", f"a{index}"
-        try:
-            value = self._cpp(argument)
-        except ExpressionError as error:
-            raise UserError(f"{subject.candidate.template.name}: {kernel}: argument {error}") from None
+        value = self._cpp(argument)
         return f'int32_t a{index} = kw::as_int32({value}, "{kernel}: argument {index + 1}");', f"a{index}"
 
 

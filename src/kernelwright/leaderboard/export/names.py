@@ -7,7 +7,7 @@ from typing import Final
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.configuration import Value
-from kernelwright.core.errors import PlanError, UserError
+from kernelwright.core.errors import ExpressionError, PlanError, UserError
 from kernelwright.core.expressions import Expression, parse
 from kernelwright.core.plan import DEVICE_NAMES
 from kernelwright.leaderboard.abi import Abi
@@ -120,10 +120,10 @@ class Subject:
 
 
 def whole(expression: Expression, values: Mapping[str, Value]) -> int:
-    """The expression's integer. Raises ExpressionError, PlanError for a decimal number."""
+    """The expression's integer. Raises ExpressionError, also for a decimal number."""
     value = expression.evaluate(values)
     if isinstance(value, float):
-        raise PlanError(f"{expression.text!r} gives {value}, an integer is needed", "plan")
+        raise ExpressionError(f"gives {value}, an integer is needed", expression.text)
     return int(value)
 
 

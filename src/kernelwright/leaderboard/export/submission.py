@@ -18,6 +18,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.plan import DEVICE_NAMES, split_source
 from kernelwright.core.resolve import compiler_options
 from kernelwright.leaderboard.abi import Abi
+from kernelwright.leaderboard.export.faults import first_line, placed
 from kernelwright.leaderboard.export.launcher import Launcher
 from kernelwright.leaderboard.export.names import Subject
 from kernelwright.leaderboard.export.text import ARCH_MACRO, DeviceCode, device_code
@@ -67,13 +68,14 @@ def write_submission(  # noqa: PLR0917 - who, for what problem, for which board:
     """The text of ``submission.py``.
 
     ``arches`` as in ``sm_90a``; without any, torch compiles for the device that it finds. An empty ``leaderboard``
-    or ``gpu`` leaves its header line out. Raises UserError (PlanError, ExpressionError) with one line where the
-    candidate cannot be exported.
+    or ``gpu`` leaves its header line out. Raises UserError with one line, for a fault of the plan a PlanError with the
+    place in the file, where the candidate cannot be exported.
     """
     _, _, body = split_source(candidate.template.source, candidate.template.name)
     subject = Subject(candidate, body, tuple(problem_arguments), abi)
-    subject.check()
-    sources = write_sources(subject, arches)
+    with placed(candidate.template):
+        subject.check()
+        sources = write_sources(subject, arches)
     text = "\n".join([*_header(subject, leaderboard, gpu), *_python(subject, sources, arches)])
     _check_banned(text, candidate)
     return text
@@ -81,7 +83,10 @@ def write_submission(  # noqa: PLR0917 - who, for what problem, for which board:
 
 def write_sources(subject: Subject, arches: Sequence[str]) -> Sources:
     """The C++ of an export. Raises UserError."""
-    code = device_code(subject.body, subject.macro_names, subject.renames, subject.candidate.template.name)
+    template = subject.candidate.template
+    code = device_code(
+        subject.body, subject.macro_names, subject.renames, template.name, first_line(template)
+    )
     launcher = Launcher(subject)
     defined, late = _macros(subject, code)
     headers = [f"<{name}>" for name in _SYSTEM_HEADERS] + ["<cuda_runtime.h>"]

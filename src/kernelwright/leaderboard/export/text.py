@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import PlanError
 from kernelwright.core.lexer import Directive, Lexed, Token, lex
 from kernelwright.leaderboard.kernelbot.facts import BANNED
 
@@ -63,16 +63,19 @@ def words_of(body: str) -> frozenset[str]:
     return frozenset(token.text for token in lex(body).all_tokens if token.kind == "word")
 
 
-def device_code(body: str, macros: Iterable[str], renames: Mapping[str, str], origin: str) -> DeviceCode:
+def device_code(
+    body: str, macros: Iterable[str], renames: Mapping[str, str], origin: str, first_line: int = 1
+) -> DeviceCode:
     """The source behind the plan, ready for a board; ``macros`` are the names that the plan defines.
 
-    Raises UserError with the line (counted behind the plan) for what cannot be exported.
+    It begins in line ``first_line`` of the file. Raises PlanError with the line for what cannot be exported.
     """
     lexed = lex(body)
     try:
         _check(lexed, frozenset(macros))
     except _Refused as refused:
-        raise UserError(f"{origin}: line {lexed.line(refused.offset)} behind the plan: {refused}") from None
+        line = lexed.line(refused.offset) + first_line - 1
+        raise PlanError(str(refused), origin, line) from None
     characters = list(lexed.plain)
     for token in lexed.all_tokens:
         if token.kind in {"word", "string", "char"}:
@@ -91,7 +94,7 @@ def device_code(body: str, macros: Iterable[str], renames: Mapping[str, str], or
     return DeviceCode(headers, _tidy("".join(characters)), words_of(body), tuple(defined))
 
 
-class _Refused(Exception):  # noqa: N818 - reads as what happened; becomes a UserError with the line
+class _Refused(Exception):  # noqa: N818 - reads as what happened; becomes a PlanError with the line
     def __init__(self, offset: int, what: str) -> None:
         super().__init__(what)
         self.offset = offset
