@@ -204,7 +204,10 @@ async def test_a_board_that_never_answers_is_not_waited_for() -> None:
             await asyncio.Event().wait()
             raise died()
 
-    (note,) = await begun(Silent())
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(attaching, "QUIET_S", 0.0)
+        waiting, note = await begun(Silent())
+    assert "has not answered yet" in waiting
     assert "does not say whether it takes submissions: no answer within 0.05 s" in note
     with pytest.raises(UserError, match=r"--board http://h/vector_add: no answer within 0\.05 s"):
         await begun(Mute())

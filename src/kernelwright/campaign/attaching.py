@@ -25,6 +25,8 @@ BOARD_URL: Final = "board_url"
 GOAL: Final = "goal"
 ANSWER_S: Final = 30.0
 """Longest wait for an answer before the search begins."""
+QUIET_S: Final = 3.0
+"""After so long without one that is told."""
 _INFO: Final = TypeAdapter(BoardInfo)
 
 T = TypeVar("T")
@@ -91,7 +93,7 @@ async def attached(
 
 async def _info(board: Board, url: str, before: str | None, told: Callable[[str], None]) -> BoardInfo:
     try:
-        return await _answer(board.info())
+        return await _answer(board.info(), told)
     except BoardError as error:
         if before is None:
             raise UserError(f"--board {url}: {error}") from None
@@ -102,20 +104,24 @@ async def _info(board: Board, url: str, before: str | None, told: Callable[[str]
 async def _authorize(board: Board, told: Callable[[str], None]) -> None:
     """A whole search for a board that takes nothing would be in vain. Raises UserError."""
     try:
-        await _answer(board.authorize())
+        await _answer(board.authorize(), told)
     except Unauthorized as error:
         raise UserError(f"--submit: {error}") from None
     except BoardError as error:
         told(f"the board does not say whether it takes submissions: {error}")
 
 
-async def _answer(question: Awaitable[T]) -> T:
+async def _answer(question: Awaitable[T], told: Callable[[str], None]) -> T:
     """The answer, however slowly it drips, within :data:`ANSWER_S`. Raises BoardError."""
+    waiting = f"the board has not answered yet: it is waited for, at most {ANSWER_S:g} s"
+    note = asyncio.get_running_loop().call_later(QUIET_S, told, waiting)
     try:
         async with asyncio.timeout(ANSWER_S):
             return await question
     except TimeoutError:
         raise BoardError(f"no answer within {ANSWER_S:g} s") from None
+    finally:
+        note.cancel()
 
 
 def _check_same(url: str, info: BoardInfo, problem: Problem, known: Sequence[Arguments]) -> None:

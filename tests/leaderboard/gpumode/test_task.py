@@ -1,6 +1,7 @@
 """Every task file of GPU MODE that we have, an answer of its server, and what is no task."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,15 @@ def test_the_servers_answer_is_the_same_record(tmp_path: Path) -> None:
     assert "314159265" not in repr(task)
     with pytest.raises(UserError, match=r"there is no leaderboard '' .there are: adds, other"):
         read_task_json(file)
+
+
+def test_what_is_no_ordinary_file_is_called_so(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(UserError, match=r"fifo: is no folder with a task.yml, and no .yml or .json"):
+        read_task_folder(tmp_path / "fifo")
+    (tmp_path / "task.yml").write_text("files: [{name: eval.py, source: fifo}]", encoding="utf-8")
+    with pytest.raises(UserError, match=r"files.0.source: .*/fifo is no ordinary file"):
+        read_task_folder(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,14 @@ async def test_waiting_ends(call: object, limits: Limits, said: str) -> None:
             await call(client)  # type: ignore[operator]
 
 
+async def test_all_tries_together_end_in_time() -> None:
+    limits = replace(LIMITS, question_s=0.1)
+    async with serving(b"") as (url, asked), opened(url, limits) as client:
+        with pytest.raises(Unavailable, match=r"GPU MODE at http://.*: GET /gpus/b: no answer within 0\.1 s"):
+            await client.gpus("b")
+        assert len(asked) == 1
+
+
 async def test_nothing_is_unpacked() -> None:
     async with serving(BROKEN["packed"]) as (url, _), opened(url) as client:
         with pytest.raises(BoardError, match="packed"):

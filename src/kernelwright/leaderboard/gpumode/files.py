@@ -62,6 +62,10 @@ def read_task_folder(path: Path, *, root: Path | None = None, name: str = "") ->
     """
     path = expanded(path)
     file = path if path.suffix in {".yml", ".yaml"} else path / TASK_FILE
+    if file is not path and path.exists() and not path.is_dir():
+        raise UserError(
+            f"{path}: is no folder with a {TASK_FILE}, and no .yml or .json file: give one of these"
+        )
     entry: TaskEntry = parse_entry(TaskEntry, _yaml(file), str(file))
     folder = file.resolve().parent
     sources = {TASK_FILE: read_text(file, MAX_YAML_BYTES)}
@@ -108,8 +112,10 @@ def _sources(file: Path, files: tuple[SourceEntry, ...], root: Path) -> Mapping[
             raise UserError(
                 f"{key}.source: {entry.source!r} lies outside {root}: give --root if that is meant"
             )
-        if not source.is_file():
+        if not source.exists():
             raise UserError(f"{key}.source: there is no file {source}")
+        if not source.is_file():
+            raise UserError(f"{key}.source: {source} is no ordinary file")
         texts[entry.name] = read_text(source, MAX_SOURCE_BYTES)
     return texts
 

@@ -43,6 +43,8 @@ class Limits:
     silence_s: float = 60.0
     """Longest wait for the next bytes; a stream has a sign of life every 15 s."""
     call_s: float = 300.0
+    question_s: float = 120.0
+    """Of a question with all its tries."""
     stream_s: float = 3600.0
     tries: int = 3
     first_wait_s: float = 0.5
@@ -152,8 +154,17 @@ class Client:
         """Ask, and ask again where there was no answer. Raises BoardError."""
         limits = self._limits
         most = limits.catalogue_bytes if catalogue else limits.answer_bytes
-        wait = limits.first_wait_s
-        for _ in range(limits.tries - 1):
+        try:
+            async with asyncio.timeout(limits.question_s):
+                return await self._tried(path, most, query)
+        except TimeoutError:
+            raise Unavailable(
+                f"{self._where}: GET {line(path, 100)}: no answer within {limits.question_s:g} s"
+            ) from None
+
+    async def _tried(self, path: str, most: int, query: Mapping[str, str | int] | None) -> JsonValue:
+        wait = self._limits.first_wait_s
+        for _ in range(self._limits.tries - 1):
             try:
                 return await self._ask("GET", path, most, params=query or None)
             except Unavailable:
