@@ -172,7 +172,7 @@ async def test_a_second_server_is_refused_by_every_name_of_the_file(data: Path) 
         hard.hardlink_to(data)
         with pytest.raises(UserError, match="a second name"), only_server(hard):
             pytest.fail("two servers of one file")
-    with pytest.raises(UserError, match="copy the file instead"):
+    with pytest.raises(UserError, match="remove the other"):
         Store.open(hard)
     hard.unlink()
     with only_server(link), pytest.raises(UserError, match="another server uses it"), only_server(data):

@@ -45,6 +45,9 @@ class BoardConformance:
         assert info.cases
         assert info.deadline is None or info.deadline > time.time()
 
+    async def test_the_user_may_submit(self, subject: Subject) -> None:
+        await subject.board.authorize()
+
     async def test_a_test_passes_without_a_score(self, subject: Subject) -> None:
         sent = await subject.board.submit(subject.candidate, Mode.TEST, "conform-test")
         assert sent == Sent(sent.submission, Mode.TEST, "conform-test")

@@ -105,7 +105,7 @@ def _opened(path: Path) -> int:
     os.close(descriptor)
     if stat.S_ISREG(found.st_mode):
         raise UserError(
-            f"{path}: has a second name (a hard link), and a board must have one: copy the file instead"
+            f"{path}: has a second name (a hard link), and a board must have one: remove the other"
         )
     raise UserError(f"{path}: is no ordinary file: choose another --data")
 

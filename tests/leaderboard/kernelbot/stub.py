@@ -136,6 +136,8 @@ class Stub:
         return JSONResponse({"details": details, "status": "accepted"}, 202)
 
     async def own(self, request: Request) -> Response:
+        if request.headers.get(HEADER, "") not in USERS:
+            return refused(401, "Invalid or unauthorized auth header")
         user = USERS[request.headers[HEADER]][0]
         limit, offset = (
             int(request.query_params.get(key, base)) for key, base in (("limit", 50), ("offset", 0))

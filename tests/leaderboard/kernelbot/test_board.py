@@ -1,5 +1,6 @@
 """The Board protocol against a server of GPU MODE's protocol that keeps what it is sent."""
 
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -73,6 +74,14 @@ async def test_too_large_or_without_a_credential_is_not_sent(server: tuple[str, 
         await large.submit(CANDIDATE, Mode.TEST, "t")
     await large.close()
     assert stub.codes == []
+
+
+async def test_whether_the_server_takes_the_credential_is_asked_for(server: tuple[str, Stub]) -> None:
+    for cli_id, said in (("cli-alice", ""), ("cli-nobody", "the board says"), (None, "popcorn register")):
+        board = open_board(server[0], cli_id)
+        with pytest.raises(Unauthorized, match=said) if said else contextlib.nullcontext():
+            await board.authorize()
+        await board.close()
 
 
 async def test_found_far_behind_and_never_on_another_gpu_or_of_another_user(
