@@ -53,12 +53,15 @@ def parts(device: str, out: Path) -> list[Part]:
         for name in RECORDED
     ]
     problems = ("softmax", "reduce_sum", "gemm", "examples/layer_norm")
+    live = ("--seconds", "60", "--compile-workers", "12", "--dir", str(out / "live"))
     return [
         Part("doctor", 20.0, "-", kernelwright("doctor")),
         Part("torch", 60.0, "docs/results.md", bench("bench_torch.py", "--problems", *problems)),
         *replays,
         Part("bottlenecks", 120.0, "docs/profiling.md", bench("bench_bottlenecks.py", "--device", device)),
         Part("profile", 40.0, "docs/profiling.md", kernelwright(*PROFILE, "--level", "2")),
+        Part("campaign", 120.0, "-", kernelwright("run", "gemm", "--device", device, *live)),
+        Part("seen", 20.0, "-", kernelwright("show", "last", "--dir", str(out / "live"))),
         Part("climb", 300.0, "docs/boards.md", bench("climb.py", "--device", device, "--seconds", "90")),
         Part("submissions", 170.0, "docs/boards.md", bench("bench_submission.py", "--device", device)),
         Part("gauntlet", 240.0, "docs/gauntlet.md", kernelwright("gauntlet", "--device", device)),
