@@ -245,7 +245,9 @@ async def spread(options: argparse.Namespace) -> dict[str, Any]:
             for harness in group:
                 stack.push_async_callback(harness.close)
             for harness in group:
-                for name, ms in (await reported(harness)).items():
+                found = await reported(harness)
+                print(json.dumps(found), file=sys.stderr, flush=True)
+                for name, ms in found.items():
                     medians.setdefault(name, []).append(ms)
     cases = {
         name: {

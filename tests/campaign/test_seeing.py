@@ -14,7 +14,7 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.outcome import Status
 from kernelwright.devices.traffic import Traffic
 from kernelwright.generation.notebook import Seen
-from kernelwright.harness.protocol import CompileResult, ProfileResult
+from kernelwright.harness.protocol import Built, CompileResult, ProfileResult
 from kernelwright.harness.wire import Ceilings
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
@@ -91,3 +91,47 @@ async def test_the_search_does_not_wait_for_counters_of_another_machine(
         assert harness.asked >= 1
         assert len(memory.profiles("c1")) <= harness.asked
         assert comes or memory.profiles("c1") == []
+
+
+class Counted:
+    """A harness whose counters are those given, one profile after another."""
+
+    exclusive = True
+    ceilings = Ceilings()
+
+    def __init__(self, *busy: float) -> None:
+        self.busy = list(busy)
+
+    async def profile(self, *_: object, **__: object) -> ProfileResult:
+        values = {
+            "gpu__time_duration.sum": 1000.0,
+            "sm__throughput.avg.pct_of_peak_sustained_elapsed": self.busy.pop(0),
+        }
+        return ProfileResult(
+            "profiled", kernels=(KernelProfile("k", "(1,1,1)", "(32,1,1)", Metrics(values)),), seconds=1.0
+        )
+
+
+async def test_a_digest_says_what_changed_against_parent_and_former_incumbent_on_the_same_case() -> None:
+    problem = load_problem("vector_add")
+    every = problem.cases(slow=True)
+    texts = [SOURCE.replace("grid = [1]", f"grid = [{n}]") for n in (1, 2, 3, 4)]
+    a, b, child, other = (Candidate(parse_template(text, "t"), Configuration()) for text in texts)
+    parents = {child.template.id: SimpleNamespace(parents=(a.template.id,))}
+    kept: list[Any] = []
+    scene: Any = SimpleNamespace(
+        campaign="c",
+        harness=Counted(10.0, 20.0, 30.0, 40.0),
+        candidates={c.id: c for c in (a, b, child, other)},
+        memory=SimpleNamespace(templates=lambda _: parents, profile=kept.append),
+        binaries=SimpleNamespace(of=lambda c: asyncio.sleep(0, Built(c, CompileResult(None)))),
+    )
+    seeing = Seeing(scene, problem, every)
+    for candidate, case in ((a, every[0]), (b, every[0]), (child, every[0]), (other, every[1])):
+        await seeing._profile(candidate.id, case, {case.id: 1.0}, "asked for")
+    told = [[line for line in record.digest.splitlines() if "Against" in line] for record in kept]
+    assert told[0] == []
+    assert [line.partition(" (")[0] for line in told[1]] == ["Against the incumbent"]
+    assert ["SM % 10 -> 30" in line for line in told[2]] == [True, False]
+    assert ["SM % 20 -> 30" in line for line in told[2]] == [False, True]
+    assert told[3] == []  # numbers of another case are no change

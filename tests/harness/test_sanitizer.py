@@ -18,7 +18,7 @@ from kernelwright.devices.base import RunResult
 from kernelwright.harness.processes import import_roots, readable_folders
 from kernelwright.harness.protocol import SanitizerResult
 from kernelwright.harness.sanitizer import TOOLS, Confinement, Sanitizer, checked_mode_result, find_sanitizer
-from kernelwright.harness.sanitizer_job import Progress, read_progress
+from kernelwright.harness.sanitizer_job import Look, Progress, read_progress
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.problems.loader import load_problem
 from tests.harness.support import candidate, fake_harness
@@ -115,7 +115,7 @@ async def run(
     confinements: tuple[Confinement, ...] = NO_WALLS,
 ) -> SanitizerResult:
     sanitizer = Sanitizer(setup, executable=tool(setup, play), limit_s=limit_s, confinements=confinements)
-    return await sanitizer.run(f"{setup.artifacts}/any.cubin", CASE, PLAN)
+    return await sanitizer.run(f"{setup.artifacts}/any.cubin", [Look(CASE, PLAN)])
 
 
 async def test_a_clean_candidate_passes_every_tool(setup: WorkerSetup) -> None:
@@ -223,7 +223,7 @@ async def test_layers_are_left_out_in_order_and_kept_in_mind(setup: WorkerSetup)
     assert tried["memcheck"] == ["", "seccomp,landlock"]
     sanitizer = Sanitizer(setup, executable=tool(setup, PASSES), confinements=steps)
     sanitizer._level = 1
-    await sanitizer.run(f"{setup.artifacts}/any.cubin", CASE, PLAN)
+    await sanitizer.run(f"{setup.artifacts}/any.cubin", [Look(CASE, PLAN)])
     assert len(calls(setup)) == sum(map(len, tried.values())) + len(TOOLS)
     assert "sandbox without: bubblewrap, seccomp" in result.notes
 
@@ -237,7 +237,7 @@ async def test_behind_the_last_step_it_is_refused(setup: WorkerSetup) -> None:
 
 async def test_missing_says_what_to_install(setup: WorkerSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kernelwright.harness.sanitizer.find_sanitizer", lambda: None)
-    result = await Sanitizer(setup).run("a", CASE, PLAN)
+    result = await Sanitizer(setup).run("a", [Look(CASE, PLAN)])
     assert result.status is Status.NOT_RUN
     assert "install the CUDA toolkit" in result.reason
 
@@ -298,7 +298,7 @@ def launch(kernel: str, **more: object) -> ResolvedPlan:
 async def perform(setup: WorkerSetup, plan: ResolvedPlan) -> tuple[SanitizerResult, Progress]:
     play = {"*": {"log": CLEAN, "run": True, "code": 0}}
     sanitizer = Sanitizer(setup, executable=tool(setup, play), tools=("memcheck",), confinements=NO_WALLS)
-    result = await sanitizer.run(f"{setup.artifacts}/any.cubin", CASE, plan)
+    result = await sanitizer.run(f"{setup.artifacts}/any.cubin", [Look(CASE, plan)])
     return result, read_progress(own_folder(setup))
 
 
@@ -336,6 +336,23 @@ async def test_a_plan_that_cannot_be_performed_is_no_pass(
     assert reason in result.reason
 
 
+async def test_a_second_size_has_buffers_of_its_own_and_is_performed_too(watched: WorkerSetup) -> None:
+    play = {"*": {"log": CLEAN, "run": True, "code": 0}}
+    sanitizer = Sanitizer(watched, executable=tool(watched, play), tools=("memcheck",), confinements=NO_WALLS)
+    file, other = f"{watched.artifacts}/any.cubin", "size N=65535"
+    arguments = (*PLAN.launches[0].arguments[:3], KernelArgument("N", "int32", 65535))
+    good = await sanitizer.run(file, [Look(CASE, PLAN), Look(other, launch("right", arguments=arguments))])
+    assert good.status is Status.MEASURED, good
+    buffers = read_progress(own_folder(watched)).buffers
+    assert {name for name in buffers if "of" in name} == {
+        f"{n} of {other}" for n in ("A", "B", "C", "partial")
+    }
+    assert len(set(buffers.values())) == 8
+    bad = await sanitizer.run(file, [Look(CASE, PLAN), Look(other, launch("crash"))])
+    assert bad.status is Status.NOT_RUN
+    assert "the kernels crashed" in bad.reason
+
+
 async def test_without_a_driver_the_reason_is_told(
     setup: WorkerSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,7 +369,7 @@ async def test_two_candidates_side_by_side_do_not_meet(watched: WorkerSetup) -> 
     sanitizer = Sanitizer(watched, executable=tool(watched, play), tools=("memcheck",), confinements=NO_WALLS)
     file = f"{watched.artifacts}/any.cubin"
     good, bad = await asyncio.gather(
-        sanitizer.run(file, CASE, PLAN), sanitizer.run(file, CASE, launch("crash"))
+        sanitizer.run(file, [Look(CASE, PLAN)]), sanitizer.run(file, [Look(CASE, launch("crash"))])
     )
     assert good.status is Status.MEASURED, good
     assert bad.status is not Status.MEASURED

@@ -1,5 +1,6 @@
 """Few numbers, few characters, nothing made up."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
@@ -59,7 +60,7 @@ def test_the_launch_with_most_time_is_spoken_of() -> None:
 
 def test_what_changed_against_others() -> None:
     before = Digest(1, Bottleneck.DRAM, "", numbers=(("DRAM %", 90.0), ("SM %", 64.78)))
-    text = make_digest(KERNELS, parent=before, incumbent=before).text
+    text = make_digest(KERNELS, parent=before, incumbent=replace(before, case="")).text
     assert "Against the parent (DRAM-bound): DRAM % 90 -> 0.3" in text
     assert "Against the incumbent" in text
     assert "SM % 64.8 ->" not in text

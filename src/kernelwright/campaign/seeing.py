@@ -33,7 +33,7 @@ class Seeing:
         self._problem = problem
         self._cases = cases
         self._digests: dict[str, Digest] = {}
-        self._templates: set[str] = set()
+        self._templates: dict[str, Digest] = {}
         self._since = 0
         self._spent_s, self._last_s = 0.0, EXPECTED_S
         self._off = False
@@ -100,16 +100,16 @@ class Seeing:
             if result.status != "not_available":
                 self._scene.listener.note(f"profile of {candidate}: {result.status}: {result.reason}")
             return result.seconds
-        before = next(reversed(self._digests.values()), None)
+        template = built.candidate.template.id
         digest = make_digest(
             result.kernels,
             static=built.compiled.static,
             roofline=self._roofline(case, times[case.id]),
             case=case.id,
-            incumbent=before,
+            parent=self._parent(template, case.id),
+            incumbent=_on(next(reversed(self._digests.values()), None), case.id),
         )
-        self._digests[candidate] = digest
-        self._templates.add(built.candidate.template.id)
+        self._digests[candidate] = self._templates[template] = digest
         self._since = 0
         metrics = json.dumps([asdict(kernel) for kernel in result.kernels])
         self._scene.memory.profile(
@@ -126,6 +126,12 @@ class Seeing:
             )
         )
         return result.seconds
+
+    def _parent(self, template: str, case: str) -> Digest | None:
+        """Of the structure that this one was made from, or else of itself with other numbers."""
+        record = self._scene.memory.templates(self._scene.campaign).get(template)
+        near = (template, *(record.parents if record else ()))
+        return next((found for t in near if (found := _on(self._templates.get(t), case))), None)
 
     def text(self, candidate: Candidate, seen: Seen) -> str:
         """The digest of a candidate for a prompt: from counters, or without them. No comments of others get there."""
@@ -163,6 +169,11 @@ class Seeing:
             operations_per_s=ceilings.operations_per_s,
             time_ms=time_ms,
         )
+
+
+def _on(digest: Digest | None, case: str) -> Digest | None:
+    """Numbers of another case are no change."""
+    return digest if digest and digest.case == case else None
 
 
 def _code(source: str) -> str:

@@ -19,8 +19,9 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Status
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment
 from kernelwright.memory.store import Memory
-from kernelwright.report import Overview, Records, chart, overview, visible
+from kernelwright.report import Overview, Records, bottleneck, chart, overview, visible
 from kernelwright.report.board import BoardPart, board, ranks_by_candidate
+from kernelwright.report.models import Profile
 
 
 def show(
@@ -60,6 +61,7 @@ def show(
 class _View:
     def __init__(self, memory: Memory, campaign: CampaignRecord) -> None:
         self.campaign = campaign
+        self._memory = memory
         self.records = Records.read(memory, campaign)
         self.experiments = self.records.experiments
         self.templates = self.records.templates
@@ -71,6 +73,11 @@ class _View:
     def overview(self) -> Overview:
         """How a report begins."""
         return overview(self.records)
+
+    @cached_property
+    def bottleneck(self) -> Profile | None:
+        """What limits who leads."""
+        return bottleneck(self._memory, self.records)
 
     @cached_property
     def board(self) -> BoardPart | None:
@@ -119,6 +126,8 @@ class _View:
             f"error {t.max_error:.3g} of the tolerance"
             for t in outcome.cases
         ]
+        profiles = [p for p in self.records.profiles if p.candidate == experiment.candidate]
+        lines += [f"profile ({p.occasion}):\n{p.digest}" for p in profiles]
         return "\n".join([*lines, "", self.templates[experiment.template].source])
 
     def diff(self, left: str, right: str) -> str:
@@ -148,6 +157,7 @@ class _View:
             "duels": [self._duel_json(duel) for duel in self.duels],
             "findings": self._findings(),
             "headline": asdict(self.overview.headline),
+            "bottleneck": asdict(self.bottleneck) if self.bottleneck else None,
             "trajectory": [asdict(step) for step in self.overview.trajectory.steps],
         }
         if with_experiments:
@@ -208,6 +218,8 @@ class _View:
         )
         self._print_headline(console)
         self._print_milestones(console)
+        if self.bottleneck:
+            console.print(visible(self.bottleneck.digest), markup=False, highlight=False)
         ascii_only = console.options.ascii_only
         console.out(chart(self.overview.trajectory, console.width, ascii_only=ascii_only), highlight=False)
         counts = Counter(str(e.outcome.status) for e in self.experiments)

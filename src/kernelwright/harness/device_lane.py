@@ -27,6 +27,7 @@ from kernelwright.harness.device_lock import device_lock
 from kernelwright.harness.neighbours import Neighbours
 from kernelwright.harness.protocol import Built, CompileResult, SanitizerResult
 from kernelwright.harness.sanitizer import checked_mode_result
+from kernelwright.harness.sanitizer_job import Look
 from kernelwright.harness.turns import Turns
 from kernelwright.harness.wire import Ceilings, Reply, Request
 from kernelwright.problems.case import Case, Trial
@@ -115,6 +116,22 @@ class DeviceLane:
             cases = self._case_requests(first, self.plans(built.candidate))
             cases += self._trial_requests(built.candidate, trials)
             return await self._run(self._request(artifact, cases, check_only=True))
+
+    def looks(self, candidate: Candidate) -> tuple[Look, ...]:
+        """What slow tools watch: the smallest case, and sizes off the list, where a bound forgotten shows itself.
+
+        Cases are often multiples of a tile. Of the other sizes the largest of no more work is taken.
+        """
+        case = self.cases[0]
+        found = [Look(case.id, self._plan(candidate, case.sizes))]
+        trials = [t for t in self.problem.trials(slow=self.slow) if t.check is Check.OTHER_SIZES]
+        work = {trial.id: sum(self.problem.work(trial)) for trial in trials}
+        trials = [trial for trial in trials if work[trial.id] <= sum(self.problem.work(case))]
+        if trials:
+            other = max(trials, key=lambda trial: work[trial.id])
+            with contextlib.suppress(PlanError, ExpressionError):  # the trials themselves tell that
+                found.append(Look(other.id, self._plan(candidate, other.sizes)))
+        return tuple(found)
 
     def plans(self, candidate: Candidate) -> dict[str, ResolvedPlan]:
         """The plan for every case. Raises PlanError or ExpressionError."""

@@ -337,16 +337,17 @@ class LocalHarness:
             return await self._profiler.run(artifact, case, plan, source)
 
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
-        """compute-sanitizer's tools on the smallest case; on the cpu its checked mode, on two cases and the trials.
+        """compute-sanitizer's tools on the smallest case and a size off the list.
+
+        On the cpu its checked mode, on two cases and the trials.
 
         Raises HarnessError also when the binary is not kept any more: compile again.
         """
         built = self._kept(Built(candidate, compiled))
         if self.facts.kind != "cuda":
             return await self._lane.run_checked_mode(built)
-        case = self.cases[0].id
         async with self._lane.untimed():
-            return await self._sanitizer.run(compiled.artifact, case, self._lane.plans(candidate)[case])
+            return await self._sanitizer.run(compiled.artifact, self._lane.looks(candidate))
 
     async def submit(self, candidate: Candidate, board: str | None) -> SubmitResult:  # noqa: ARG002 - the protocol's
         """No leaderboard is attached."""

@@ -19,7 +19,14 @@ from typing import Final
 from kernelwright.core.launch import ResolvedPlan
 from kernelwright.harness.processes import import_roots, scrubbed_environment
 from kernelwright.harness.protocol import ProfileResult
-from kernelwright.harness.sanitizer_job import PROGRESS_FILE, Progress, SanitizerJob, read_progress, write_job
+from kernelwright.harness.sanitizer_job import (
+    PROGRESS_FILE,
+    Look,
+    Progress,
+    SanitizerJob,
+    read_progress,
+    write_job,
+)
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.watched import Confinement, enclosed, find_tool, finished, head, watched_command
 from kernelwright.profiling.metrics import HotLine
@@ -92,7 +99,7 @@ class Profiler:
             reason = "ncu is not found: install Nsight Compute (CUDA toolkit) and put it into PATH"
             return ProfileResult("not_available", reason)
         setup = self._own()
-        write_job(Path(setup.scratch), SanitizerJob(artifact, case, plan))
+        write_job(Path(setup.scratch), SanitizerJob(artifact, (Look(case, plan),)))
         options = ("--metrics", ",".join(self._metrics))
         launches = min(MOST_LAUNCHES, len(plan.launches))
         run = await self._confined(setup, launches, options)

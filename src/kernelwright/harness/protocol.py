@@ -140,7 +140,7 @@ class Harness(Protocol):
         ...
 
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
-        """compute-sanitizer's tools on the smallest case, where they can be had."""
+        """compute-sanitizer's tools on the smallest case and a size off the list, where they can be had."""
         ...
 
     async def profile(

@@ -18,12 +18,18 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from kernelwright.core.launch import ResolvedPlan
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import RunResult
 from kernelwright.harness.processes import import_roots, scrubbed_environment
 from kernelwright.harness.protocol import SanitizerResult
-from kernelwright.harness.sanitizer_job import PROGRESS_FILE, Progress, SanitizerJob, read_progress, write_job
+from kernelwright.harness.sanitizer_job import (
+    PROGRESS_FILE,
+    Look,
+    Progress,
+    SanitizerJob,
+    read_progress,
+    write_job,
+)
 from kernelwright.harness.sanitizer_log import SanitizerLog, read_log
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.watched import Confinement, enclosed, find_tool, finished, head, watched_command
@@ -94,12 +100,12 @@ class Sanitizer:
         self._confinements = tuple(confinements)
         self._level = 0
 
-    async def run(self, artifact: str, case: str, plan: ResolvedPlan) -> SanitizerResult:
-        """All tools at once on one case, each with a process of its own; the first finding counts."""
+    async def run(self, artifact: str, looks: Sequence[Look]) -> SanitizerResult:
+        """All tools at once, each with a process of its own that takes look after look; the first finding counts."""
         start = monotonic()
         if self._executable is None:
             return SanitizerResult(Status.NOT_RUN, f"compute-sanitizer is not found: {_INSTALL}")
-        job = SanitizerJob(artifact, case, plan)
+        job = SanitizerJob(artifact, tuple(looks))
         tried = await asyncio.gather(*(self._try(tool, job) for tool in self._tools))
         notes = tuple(dict.fromkeys(note for run, _ in tried for note in run.notes))
         clean = tuple(run.tool for run, verdict in tried if not verdict.reason)

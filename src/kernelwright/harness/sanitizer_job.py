@@ -17,12 +17,19 @@ Stage = Literal["none", "confined", "loaded", "performed"]
 
 
 @dataclass(frozen=True)
-class SanitizerJob:
-    """One candidate's binary and its plan on one case."""
+class Look:
+    """A candidate's plan on one case or trial."""
 
-    artifact: str
     case: str
     plan: ResolvedPlan
+
+
+@dataclass(frozen=True)
+class SanitizerJob:
+    """One candidate's binary and where it is looked at, one after another."""
+
+    artifact: str
+    looks: tuple[Look, ...]
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,8 @@ class Progress:
     """How far the watched process came.
 
     ``confined``: behind its sandbox (without the layers ``missing``); ``loaded``: the device has the binary and the
-    data, kernels come next; ``performed``: every kernel has ended. ``buffers`` are addresses by name.
+    data, kernels come next; ``performed``: every kernel has ended. ``buffers`` are addresses by name; a buffer's name says
+    of which case it is when that is not the first.
     """
 
     stage: Stage = "none"

@@ -101,7 +101,10 @@ def make_digest(
         numbers=numbers,
         also=tuple(f"{label.bottleneck} ({label.evidence})" for label in found[1:3]),
         hints=HINTS[found[0].bottleneck],
-        changes=(*_changes("parent", parent, numbers), *_changes("incumbent", incumbent, numbers)),
+        changes=(
+            *_changes("parent", parent, numbers),
+            *_changes("incumbent", None if incumbent is parent else incumbent, numbers),
+        ),
         lines=(*map(_hot, lines), *(model.lines(source) if model else ())),
         facts=(*_roof(roofline), *_share(kernels, slowest)),
     )

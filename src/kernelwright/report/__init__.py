@@ -1,5 +1,6 @@
 """Reports of campaigns: data first, then views of it without logic. Reads the memory, writes nothing to it."""
 
+from kernelwright.report.bottleneck import bottleneck
 from kernelwright.report.build import build_report
 from kernelwright.report.models import Overview, Report
 from kernelwright.report.overview import overview
@@ -14,6 +15,7 @@ __all__ = [
     "as_html",
     "as_json",
     "as_markdown",
+    "bottleneck",
     "build_report",
     "chart",
     "overview",

@@ -8,6 +8,7 @@ from kernelwright.memory.records import CampaignRecord
 from kernelwright.memory.store import Memory
 from kernelwright.report.accounts import duels, failures, profiles, resources, spending
 from kernelwright.report.board import board
+from kernelwright.report.bottleneck import bottleneck
 from kernelwright.report.cases import cases
 from kernelwright.report.evidence import certificate_summary, sandbox_layers
 from kernelwright.report.lineage import lineage
@@ -33,6 +34,7 @@ def build_report(memory: Memory, campaign: CampaignRecord) -> Report:
         cases=cases(memory, records),
         lineage=lineage(records, first.milestones),
         tuning=tuning(records),
+        bottleneck=bottleneck(memory, records),
         resources=resources(memory, records, first.milestones),
         profiles=profiles(records),
         failures=failures(records),

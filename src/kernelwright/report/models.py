@@ -368,6 +368,7 @@ class Report:
     cases: Cases
     lineage: Lineage
     tuning: Tuning
+    bottleneck: Profile | None
     resources: tuple[Resources, ...]
     profiles: tuple[Profile, ...]
     failures: tuple[Failure, ...]

@@ -1,4 +1,4 @@
-"""Performs a plan once, with nothing but the candidate's kernels: what compute-sanitizer watches.
+"""Performs plans once each, with nothing but the candidate's kernels: what compute-sanitizer watches.
 
 Every buffer is an allocation of exactly its size, nothing but the inputs is ever written from outside, and no
 kernel of the harness is launched: what the tools find is the candidate's.
@@ -17,43 +17,51 @@ from kernelwright.devices.cuda.casedata import ITEM_BYTES, buffer_bytes
 from kernelwright.devices.cuda.driver import CudaError, Driver
 from kernelwright.devices.cuda.facts import read_facts
 from kernelwright.devices.cuda.module import Module
-from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, enqueue
+from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, Operation, enqueue
 
 GAP: Final = 64 * 1024
 """Bytes without an owner between two buffers: what runs over the end of one is not in the next."""
 
 
 @dataclass(frozen=True)
-class OnceRequest:
-    """A cubin, its plan on one case, and that case's buffers with data for the inputs.
+class OnceLook:
+    """A plan on one case, and that case's buffers with data for the inputs.
 
     ``inputs`` is called when the device is ready: they are drawn while its context is made.
     """
 
-    cubin: bytes
+    case: str
     plan: ResolvedPlan
     buffers: Sequence[Buffer]
     inputs: Callable[[], Mapping[str, Array]]
 
 
-def perform_once(ordinal: int, request: OnceRequest, loaded: Callable[[Mapping[str, int]], None]) -> str:
-    """Run the plan once; why it could not be done, empty when it was.
+def perform_once(
+    ordinal: int, cubin: bytes, looks: Sequence[OnceLook], loaded: Callable[[Mapping[str, int]], None]
+) -> str:
+    """Run each plan once, in turn; why it could not be done, empty when it was.
 
-    ``loaded`` hears the buffers' addresses before the first launch. Raises MissingError without a device,
-    ProblemError for inputs that do not fit the buffers, CudaError when the driver fails before the launches.
+    ``loaded`` hears the buffers' addresses before the first launch; those of later looks are named with their case.
+    Raises MissingError without a device, ProblemError for inputs that do not fit the buffers, CudaError when the
+    driver fails before the launches.
     """
     driver = Driver(ordinal)
+    held: dict[str, int] = {}
+    work: list[Sequence[Operation]] = []
     try:
-        module = Module(driver, read_facts(driver, ""), request.cubin)
-        pointers = _allocate(driver, _sizes(request.buffers, request.plan.scratch))
-        _upload(driver, request, pointers)
-        launches = module.launches(request.plan, pointers)
+        module = Module(driver, read_facts(driver, ""), cubin)
+        for look in looks:
+            pointers = _allocate(driver, _sizes(look.buffers, look.plan.scratch))
+            _upload(driver, look, pointers)
+            work.append(module.launches(look.plan, pointers))
+            held |= {f"{name} of {look.case}" if work[1:] else name: at for name, at in pointers.items()}
     except CandidateFailed as failure:
         return failure.reason
-    loaded(pointers)
+    loaded(held)
     try:
-        enqueue(launches)
-        driver.synchronize()
+        for launches in work:
+            enqueue(launches)
+            driver.synchronize()
     except LaunchRefused as error:
         return str(error) if error.sticky else module.refusal(error).reason
     except CudaError as error:
@@ -78,9 +86,9 @@ def _allocate(driver: Driver, sizes: Mapping[str, int]) -> dict[str, int]:
     return pointers
 
 
-def _upload(driver: Driver, request: OnceRequest, pointers: Mapping[str, int]) -> None:
-    inputs = request.inputs()
-    for buffer in request.buffers:
+def _upload(driver: Driver, look: OnceLook, pointers: Mapping[str, int]) -> None:
+    inputs = look.inputs()
+    for buffer in look.buffers:
         if buffer.role not in {"in", "inout"}:
             continue
         data = np.ascontiguousarray(inputs[buffer.name])

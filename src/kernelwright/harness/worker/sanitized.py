@@ -1,4 +1,4 @@
-"""The process that compute-sanitizer watches: performs one candidate's plan once, behind the sandbox.
+"""The process that compute-sanitizer watches: performs one candidate's plans once, behind the sandbox.
 
 ``python -m kernelwright.harness.worker.sanitized SETUP WITHOUT``: the setup of a device worker, and the names of the
 sandbox's layers to leave out, with commas. Until it is confined only the standard library and the sandbox are
@@ -9,10 +9,17 @@ looked at here.
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernelwright.harness.sandbox import Limits, SandboxReport, lock_down
 from kernelwright.harness.setup import WorkerSetup
+
+if TYPE_CHECKING:  # nothing more is loaded before it is confined
+    from concurrent.futures import Future
+
+    from kernelwright.devices.base import Array, CaseInputs
 
 
 def main(arguments: list[str]) -> int:
@@ -34,7 +41,7 @@ def _perform(setup: WorkerSetup, report: SandboxReport) -> int:
     from concurrent.futures import ThreadPoolExecutor
 
     from kernelwright.core.errors import KernelwrightError
-    from kernelwright.devices.cuda.once import OnceRequest, perform_once
+    from kernelwright.devices.cuda.once import OnceLook, perform_once
     from kernelwright.harness.sanitizer_job import Progress, Stage, read_job, write_progress
     from kernelwright.problems.loader import load_problem
     from kernelwright.problems.source import ProblemSource
@@ -51,14 +58,22 @@ def _perform(setup: WorkerSetup, report: SandboxReport) -> int:
         job = read_job(folder)
         source = ProblemSource(load_problem(setup.problem), setup.seed, setup.slow_cases)
         with ThreadPoolExecutor(1) as pool:
-            inputs = pool.submit(lambda: source.inputs(job.case, 0).arrays).result
-            request = OnceRequest(Path(job.artifact).read_bytes(), job.plan, source.buffers(job.case), inputs)
-            error = perform_once(int(setup.device.partition(":")[2] or 0), request, loaded)
+            drawn = [pool.submit(source.inputs, look.case, 0) for look in job.looks]
+            looks = [
+                OnceLook(look.case, look.plan, source.buffers(look.case), partial(_arrays, inputs))
+                for look, inputs in zip(job.looks, drawn, strict=True)
+            ]
+            ordinal = int(setup.device.partition(":")[2] or 0)
+            error = perform_once(ordinal, Path(job.artifact).read_bytes(), looks, loaded)
     except (KernelwrightError, OSError) as failure:
         error = f"{failure}"
     stage: Stage = "performed" if not error else "loaded" if held else "confined"
     write_progress(folder, Progress(stage, missing, held, " ".join(error.split())[:2000]))
     return 1 if error else 0
+
+
+def _arrays(drawn: "Future[CaseInputs]") -> "Mapping[str, Array]":
+    return drawn.result().arrays
 
 
 if __name__ == "__main__":
