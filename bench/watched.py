@@ -139,6 +139,13 @@ class Played:
             cases=tuple(DuelCase(case.id, ours, theirs, "clock") for case, ours, theirs in found),
         )
 
+    async def against_library(
+        self, challenger: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        """There is none."""
+        del challenger, rounds, cases
+        return DuelResult(Status.NOT_RUN, "no library here")
+
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
         """Nothing is ever found."""
         del candidate, compiled

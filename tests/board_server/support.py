@@ -18,8 +18,8 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.outcome import CaseTiming, Outcome, Status
-from kernelwright.devices.base import RunResult
-from kernelwright.harness.protocol import CompileResult
+from kernelwright.devices.base import DuelCase, DuelResult, RunResult
+from kernelwright.harness.protocol import Built, CompileResult
 from kernelwright.leaderboard.base import Mode, State
 
 FACTS = DeviceFacts(
@@ -65,6 +65,8 @@ class FakeBench:
     measured: list[Candidate] = field(default_factory=list)
     checked: list[Candidate] = field(default_factory=list)
     on_device: int = 0
+    duels: int = 0
+    library_fails: bool = False
     closed: bool = False
 
     async def compile(self, candidate: Candidate) -> CompileResult:
@@ -102,6 +104,14 @@ class FakeBench:
         found = re.search(r"ms: ([\d.]+)", text)
         return Outcome(Status.MEASURED, cases=self._timings(float(found[1]) if found else 1.0))
 
+    async def against_library(self, challenger: Built, rounds: int) -> DuelResult:
+        self.duels += 1
+        if self.duels == 1 and self.library_fails:
+            return DuelResult(Status.NOT_RUN, "PyTorch with CUDA is not usable here: pip install torch")
+        samples = (2.0,) * rounds
+        cases = tuple(DuelCase(case, (9.0,) * rounds, samples, "events") for case in self.listing.cases)
+        return DuelResult(Status.MEASURED, cases=cases, library="PyTorch 9.9")
+
     def _timings(self, ms: float) -> tuple[CaseTiming, ...]:
         return tuple(CaseTiming(case, (ms, 0.9 * ms, 1.2 * ms), "clock") for case in self.listing.cases)
 
@@ -115,12 +125,13 @@ class Benches:
     def __init__(self, seconds: float = 0.0) -> None:
         self.opened: list[FakeBench] = []
         self.refuse = ""
+        self.library_fails = False
         self._seconds = seconds
 
     async def open(self, listing: Listing, device: str, seed: int) -> FakeBench:
         if self.refuse:
             raise HarnessError(self.refuse)
-        self.opened.append(FakeBench(listing, seed, seconds=self._seconds))
+        self.opened.append(FakeBench(listing, seed, seconds=self._seconds, library_fails=self.library_fails))
         return self.opened[-1]
 
 
@@ -164,12 +175,16 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def site(
-    data: Path, *names: str, rules: Rules | None = None, benches: Benches | None = None
+    data: Path,
+    *names: str,
+    rules: Rules | None = None,
+    benches: Benches | None = None,
+    device: str = "cpu",
 ) -> AsyncIterator[Site]:
     benches = benches or Benches()
     said: list[str] = []
     listings = [listing(name) for name in names or ("vector_add",)]
-    settings = Settings(listings, ["cpu"], data, rules=rules or Rules())
+    settings = Settings(listings, [device], data, rules=rules or Rules())
     async with running(settings, said.append, benches.open) as (service, _):
         transport = httpx.ASGITransport(make_app(service, said.append))
         async with httpx.AsyncClient(transport=transport, base_url="http://board") as client:

@@ -195,3 +195,35 @@ async def test_the_candidate_is_what_was_sent(data: Path) -> None:
         assert measured.template.name == "my kernel.cu"
         assert here.service.store.by_id(sent["id"]).draft.mode is Mode.RANKED  # type: ignore[union-attr]
         assert here.state(sent["id"]) is State.PASSED
+
+
+async def test_the_vendor_library_is_an_entry_like_others(data: Path) -> None:
+    async with site(data, device="cuda:0") as here:
+        token = here.token("anna")
+        for number, words in enumerate(("ms: 1", "ms: 3")):
+            sent = await here.post(token, words, tag=f"t{number}", device="cuda:0")
+            assert await here.ended(sent.json()["id"]) == "passed"
+        rows = here.service.store.entries("vector_add", "cuda:0")
+        assert [(row.label, row.score_s) for row in rows] == [("anna", 1e-3), ("(library)/PyTorch", 2e-3)]
+    async with site(data, device="cuda:0") as here:  # once is enough
+        assert (
+            await here.ended((await here.post(here.token("bob"), device="cuda:0")).json()["id"]) == "passed"
+        )
+        assert here.benches.opened[0].duels == 0
+
+
+async def test_a_library_that_was_missing_is_tried_again_by_the_next_server(data: Path) -> None:
+    benches = Benches()
+    benches.library_fails = True
+    for entries in (0, 1):
+        async with site(data, device="cuda:0", benches=benches) as here:
+            store = here.service.store
+            while store.queue_length("cuda:0"):
+                await asyncio.sleep(0.002)
+            assert len(store.entries("vector_add", "cuda:0")) == entries
+            benches.library_fails = False
+
+
+async def test_a_cpu_has_no_vendor_library(data: Path) -> None:
+    async with site(data) as here:
+        assert here.service.store.queue_length("cpu") == 0

@@ -120,6 +120,14 @@ class FakeHarness:
             samples.append(tuple(time * (1 + 0.001 * ((7 * i + phase) % 5 - 2)) for i in range(rounds)))
         return DuelResult(Status.MEASURED, cases=(DuelCase("n=1", samples[0], samples[1], "clock"),))
 
+    async def against_library(
+        self,
+        challenger: Built,
+        rounds: int,
+        cases: Collection[str] | None = None,
+    ) -> DuelResult:
+        return DuelResult(Status.NOT_RUN, "no library here")
+
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
         await self._occupy()
         self.sanitized.append(str(candidate))

@@ -144,6 +144,11 @@ def test_the_strongest_reference_is_optional(memory_file: Path) -> None:
     assert (found.against, found.ratio, found.high) == ("vendor library", 0.9, 1.0)
 
 
+def test_the_reference_of_another_candidate_is_not_this_ones(memory_file: Path) -> None:
+    noted = json.dumps({"name": "vendor library", "ratio": 4.0, "candidate": "the baseline's"})
+    assert issue(memory_file, notes={"strongest": noted}).ratio_to_strongest is None
+
+
 def test_the_baseline_itself_can_be_certified(memory_file: Path) -> None:
     with opened(memory_file) as memory:
         certificate = build_certificate(memory, memory.campaign(CAMPAIGN), baseline().id)

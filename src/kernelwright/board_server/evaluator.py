@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from statistics import stdev
 from typing import Final, Protocol
 
-from kernelwright.board_server.records import Listing, Submission, Verdict
+from kernelwright.board_server.records import LIBRARY, Listing, Submission, Verdict
 from kernelwright.board_server.store import Store
 from kernelwright.board_server.text import plain
 from kernelwright.core.candidate import Candidate, Template, parse_template
@@ -14,8 +14,8 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError, PlanError, UserError
 from kernelwright.core.outcome import CaseTiming, Outcome, Status
-from kernelwright.devices.base import RunResult
-from kernelwright.harness.protocol import CompileResult
+from kernelwright.devices.base import DuelResult, RunResult
+from kernelwright.harness.protocol import Built, CompileResult
 from kernelwright.leaderboard.base import CaseTime, Mode, State
 
 AHEAD: Final = 12
@@ -25,6 +25,7 @@ ATTEMPTS: Final = 3
 HARNESSES: Final = 3
 """Problems whose harness is kept open."""
 RETRY_S: Final = 30.0
+LIBRARY_ROUNDS: Final = 8
 MAX_REASON: Final = 2000
 MAX_SPACE: Final = 200_000
 """Combinations of a template whose configuration is completed here."""
@@ -54,6 +55,10 @@ class Bench(Protocol):
 
     async def benchmark(self, candidate: Candidate, compiled: CompileResult) -> Outcome:
         """All cases."""
+        ...
+
+    async def against_library(self, challenger: Built, rounds: int) -> DuelResult:
+        """A candidate in turn with the vendor library that the problem names."""
         ...
 
     async def close(self) -> None:
@@ -159,8 +164,14 @@ class Evaluator:
         first = waiting[0]
         listing = self._listings[first.draft.problem]
         bench = await self._bench(first.draft.problem)
+        if first.draft.user == LIBRARY:
+            return await library_verdict(bench, listing)
         for each in waiting:
-            if each.draft.problem == first.draft.problem and each.number not in self._builds:
+            if (
+                each.draft.user != LIBRARY
+                and each.draft.problem == first.draft.problem
+                and each.number not in self._builds
+            ):
                 self._builds[each.number] = asyncio.create_task(_built(bench, each))
         candidate, compiled = await self._builds.pop(first.number)
         if compiled.status is not None:
@@ -197,6 +208,26 @@ class Evaluator:
         await self._drop_builds()
         while self._benches:
             await self._benches.popitem()[1].close()
+
+
+async def library_verdict(bench: Bench, listing: Listing) -> Verdict:
+    """Checked and timed like everybody, in turn with the baseline, whose times are not kept."""
+    problem = listing.problem
+    template = parse_template(problem.baseline_source, "baseline.cu")
+    baseline = Candidate(template, await asyncio.to_thread(completed, template, bench.facts, Configuration()))
+    compiled = await bench.compile(baseline)
+    if compiled.status is not None:
+        return _verdict(compiled.status, compiled.reason)
+    found = await bench.against_library(Built(baseline, compiled), LIBRARY_ROUNDS)
+    if found.status is not Status.MEASURED:
+        return _verdict(found.status, found.reason)
+    samples = {case.case: case for case in found.cases}
+    timings = [
+        CaseTiming(name, samples[name].incumbent_ms, samples[name].method, 0.0) for name in listing.cases
+    ]
+    times = {timing.case: timing.median_ms for timing in timings}
+    cases = tuple(_case_time(listing, timing) for timing in timings)
+    return Verdict(State.PASSED, "", listing.score_s(times), cases)
 
 
 async def _built(bench: Bench, submission: Submission) -> tuple[Candidate, CompileResult]:

@@ -1,14 +1,17 @@
 """What the board keeps, as plain records. Times are seconds; points in time are Unix time."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
 from kernelwright.core.objective import Objective, ObjectiveName
 from kernelwright.leaderboard.base import CaseTime, Mode, State
-from kernelwright.problems.loader import Case, Problem, load_problem
+from kernelwright.problems.loader import LIBRARY_FILE, Case, Problem, load_problem
 
 HOUR_S: Final = 3600.0
+LIBRARY: Final = "(library)"
+"""Whose entry the vendor library's result is: no user can be called so."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,15 @@ class Listing:
     def protocol(self) -> dict[str, object]:
         """What has to stay the same for times to be comparable."""
         return {"ranking": self.ranking.value, "slow_cases": self.slow_cases}
+
+    def library(self, device: str) -> Draft | None:
+        """The vendor library's entry, where the problem names one and a device can have it; the board itself submits it."""
+        text = self.problem.library_source
+        if not text or device.startswith("cpu"):
+            return None
+        tag = hashlib.sha256(text.encode()).hexdigest()[:16]
+        name = self.problem.name
+        return Draft(LIBRARY, name, device, Mode.RANKED, tag, text, file=LIBRARY_FILE, entry="PyTorch")
 
     def score_s(self, times_ms: Mapping[str, float]) -> float:
         """The score of medians by case; lower is better."""

@@ -6,9 +6,8 @@ decided in :mod:`kernelwright.campaign.succession`.
 """
 
 import asyncio
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -20,7 +19,7 @@ from kernelwright.campaign.events import Listener, Progress
 from kernelwright.campaign.origins import baseline_work, experiment_of, origin
 from kernelwright.campaign.places import Places
 from kernelwright.campaign.policy import Policy, Work
-from kernelwright.campaign.result import CampaignResult, Confirmation
+from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.scene import Past, Scene
 from kernelwright.campaign.scheduler import Scheduler, unless
 from kernelwright.campaign.seeing import Seeing
@@ -125,11 +124,12 @@ class Campaign:
     async def run(self) -> CampaignResult:
         """Baseline (unless known), search within the budget, confirmation. Raises BaselineFailed."""
         baseline = self.baseline or await self._measure_baseline()
+        await self.succession.begin(baseline)
         await self._take_proposals()
         self._look_at_goal()
         try:
             interrupted = await self._search(baseline)
-            confirmation = None if interrupted else await self._finish()
+            confirmation = None if interrupted else await self.succession.finish(baseline)
             if self.submitting is not None and not interrupted:
                 await self.submitting.finish(winner=self.standing.incumbent if confirmation else None)
         finally:
@@ -216,13 +216,6 @@ class Campaign:
             return False
         self.writing.add(proposal)
         return True
-
-    async def _finish(self) -> Confirmation | None:
-        """The incumbent stands every check and the baseline once more; not a new experiment."""
-        confirmation = None if self.baseline is None else await self.succession.finish(self.baseline)
-        if confirmation is not None:
-            self.memory.note(self.id, "confirmation", json.dumps(asdict(confirmation)))
-        return confirmation
 
     # -- what the scheduler calls ---------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 """Who follows whom: duels that are due, faults of incumbents, and what the last incumbent has to stand."""
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Final
 
@@ -8,9 +10,11 @@ from kernelwright.campaign.duels import Duels
 from kernelwright.campaign.result import Confirmation
 from kernelwright.campaign.scene import Past, Scene
 from kernelwright.campaign.standing import Entry
+from kernelwright.campaign.strongest import Strongest
 from kernelwright.campaign.verification import Verification
 from kernelwright.harness.protocol import SanitizerResult
 
+CONFIRMATION: Final = "confirmation"
 LAST_DUELS: Final = 3
 """Duels after the search for contenders that had no turn."""
 FALLBACKS: Final = 4
@@ -28,6 +32,7 @@ class Succession:
         self._hail = hail
         self._duels = Duels(scene)
         self._verification = Verification(scene)
+        self._strongest = Strongest(scene)
 
     @property
     def fought(self) -> int:
@@ -37,6 +42,10 @@ class Succession:
     def sanitized(self, candidate: str) -> SanitizerResult | None:
         """What compute-sanitizer said of a candidate, if it was asked."""
         return self._verification.sanitized.get(candidate)
+
+    async def begin(self, baseline: Entry) -> None:
+        """What there is to beat beside the baseline."""
+        await self._strongest.begin(baseline)
 
     async def between(self, stopped: Callable[[], bool]) -> None:
         """Before a candidate's turn on the device: a duel that is due, then a look for faults."""
@@ -76,6 +85,10 @@ class Succession:
                 confirmation = await self._duels.confirm(baseline)
                 self._hail()
             if self._scene.standing.incumbent is leader:
+                if confirmation is not None:
+                    text = json.dumps(asdict(confirmation))
+                    self._scene.memory.note(self._scene.campaign, CONFIRMATION, text)
+                await self._strongest.look(leader or baseline)
                 return confirmation
         self._scene.listener.note("no incumbent that stands every check was found at the end")
         return None

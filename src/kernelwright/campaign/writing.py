@@ -18,6 +18,7 @@ from kernelwright.campaign.scheduler import unless
 from kernelwright.campaign.seeing import Seeing
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.standing import Entry
+from kernelwright.campaign.strongest import strongest_ms
 from kernelwright.core.candidate import Candidate, Template
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Check, Outcome, Status
@@ -250,10 +251,13 @@ class Writing:
             for seen in mates
             if (mate := self._best.get(seen.template)) is not None
         ]
+        reference, reference_ms = strongest_ms(self.scene.memory.notes(self.scene.campaign))
         return self.prompts.structure(
             self.notebook,
             Ask(
                 wanted=wanted,
+                reference_name=reference,
+                reference_ms=reference_ms,
                 baseline_ms=base.times,
                 incumbent=lead,
                 incumbent_ms=leader.times,

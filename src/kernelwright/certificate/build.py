@@ -168,6 +168,8 @@ def _ratio_to_strongest(facts: Facts) -> Ratio | None:
     if note is None:
         return None
     values = json.loads(note)
+    if values.get("candidate", facts.experiment.candidate) != facts.experiment.candidate:
+        return None  # of another one: the baseline's, when the campaign began
     return Ratio(
         against=values["name"],
         ratio=values["ratio"],

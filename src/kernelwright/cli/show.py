@@ -85,6 +85,12 @@ class _View:
         return board(self.records)
 
     @property
+    def strongest(self) -> Mapping[str, Any]:
+        """The strong reference that the incumbent was compared with; empty without one."""
+        note, leader = self.records.note("strongest"), self.records.incumbent
+        return note if leader and note.get("candidate") == leader.candidate else {}
+
+    @property
     def ranks(self) -> Mapping[str, int | None]:
         """Places after submissions, by candidate."""
         return ranks_by_candidate(self.records)
@@ -154,6 +160,7 @@ class _View:
             "milestones": self._milestones_json(),
             "board": asdict(self.board) if self.board else None,
             "confirmation": json.loads(self.notes.get("confirmation", "null")),
+            "strongest": dict(self.strongest) or None,
             "duels": [self._duel_json(duel) for duel in self.duels],
             "findings": self._findings(),
             "headline": asdict(self.overview.headline),
@@ -296,3 +303,9 @@ class _View:
                 else ""
             )
             console.print(f"against the baseline at the end: {ratio:.3f}x of its time{interval}")
+        if reference := self.strongest:
+            console.print(
+                f"against {reference['name']} at the end: {reference['ratio']:.3f}x of its time "
+                f"(99 %: {reference['low']:.4f} to {reference['high']:.4f}, {reference['source']})",
+                markup=False,
+            )

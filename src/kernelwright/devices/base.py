@@ -4,7 +4,7 @@ Both run in children of the harness, never in the agent's process. Neither raise
 a status with a reason. They raise :class:`~kernelwright.core.errors.HarnessError` when they fail themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -89,6 +89,13 @@ class CaseSource(Protocol):
         """Tolerance of one output; some problems scale it by the output's root mean square."""
         ...
 
+    def library(self, case: str, tensors: Mapping[str, Any], torch: Any) -> Callable[[], object]:
+        """A vendor library's way from inputs to outputs, which are tensors on the device, as one call.
+
+        Raises ProblemError for a problem that names none.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class CaseRequest:
@@ -135,7 +142,10 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Contestant:
-    """One side of a duel: a built artifact and its plan for every case."""
+    """One side of a duel: a built artifact and its plan for every case.
+
+    Without an artifact it is the vendor library that the problem names, where the device has one; plans are empty then.
+    """
 
     artifact: str
     cases: tuple[CaseRequest, ...]
@@ -166,7 +176,10 @@ class DuelCase:
 
 @dataclass(frozen=True)
 class DuelResult:
-    """``status`` MEASURED with one entry a case, or what went wrong with which side (``at_fault``)."""
+    """``status`` MEASURED with one entry a case, or what went wrong with which side (``at_fault``).
+
+    ``library`` names the vendor library that was a side. NOT_RUN where that cannot be had.
+    """
 
     status: Status
     reason: str = ""
@@ -175,6 +188,7 @@ class DuelResult:
     cases: tuple[DuelCase, ...] = ()
     findings: tuple[str, ...] = ()
     seconds: float = 0.0
+    library: str = ""
 
 
 class Compiler(Protocol):

@@ -182,14 +182,11 @@ class DeviceLane:
     # -- two candidates -------------------------------------------------------------------------------
 
     async def duel(
-        self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None
+        self, challenger: Built, incumbent: Built | None, rounds: int, cases: Collection[str] | None
     ) -> DuelResult:
-        """See :meth:`~kernelwright.harness.local.LocalHarness.duel`."""
+        """See :meth:`~kernelwright.harness.local.LocalHarness.duel`. ``None`` is the vendor library."""
         chosen = [case for case in self.cases if cases is None or case.id in cases]
-        sides = [
-            Contestant(built.compiled.artifact, self._case_requests(chosen, self.plans(built.candidate)))
-            for built in (challenger, incumbent)
-        ]
+        sides = [self._contestant(built, chosen) for built in (challenger, incumbent)]
         request = DuelRequest(sides[0], sides[1], rounds, self.timing, self.timeouts.run_s)
         async with self.exclusive():
             reply = await self._ask_again(Request(0, duel=request), 2 * self._limit(len(chosen)))
@@ -198,6 +195,14 @@ class DeviceLane:
         if reply.dueled is None:
             raise HarnessError("the device worker gave no result of a duel")
         return reply.dueled
+
+    def _contestant(self, built: Built | None, cases: Sequence[Case]) -> Contestant:
+        if built is not None:
+            plans = self.plans(built.candidate)
+            return Contestant(built.compiled.artifact, self._case_requests(cases, plans))
+        # A library may add in whatever order it likes.
+        plans = {case.id: ResolvedPlan((), atomic_noise=True) for case in cases}
+        return Contestant("", self._case_requests(cases, plans))
 
     # -- the worker -----------------------------------------------------------------------------------
 

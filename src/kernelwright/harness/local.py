@@ -298,6 +298,21 @@ class LocalHarness:
         """Two candidates in turn. Raises HarnessError also when a binary is not kept any more: compile again."""
         return await self._lane.duel(self._kept(challenger), self._kept(incumbent), rounds, cases)
 
+    async def against_library(
+        self, challenger: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        """A candidate and the vendor library in turn; NOT_RUN, with the reason, where there is no library.
+
+        Raises HarnessError also when the binary is not kept any more: compile again.
+        """
+        if self.facts.kind != "cuda":
+            return DuelResult(
+                Status.NOT_RUN, f"vendor libraries are asked on GPUs only, this is {self.device}"
+            )
+        if not self.problem.library_source:
+            return DuelResult(Status.NOT_RUN, f"{self.problem.name} names no vendor library (library.py)")
+        return await self._lane.duel(self._kept(challenger), None, rounds, cases)
+
     def _kept(self, built: Built) -> Built:
         if built.compiled.artifact not in self._artifacts:
             raise HarnessError(f"{built.candidate.id} has no binary (any more): compile it first")

@@ -139,6 +139,12 @@ class Harness(Protocol):
         """Time two candidates in turn on all or some of the cases; the device is exclusive."""
         ...
 
+    async def against_library(
+        self, challenger: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        """The same with the vendor library that the problem names; NOT_RUN where it cannot be had."""
+        ...
+
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
         """compute-sanitizer's tools on the smallest case and a size off the list, where they can be had."""
         ...

@@ -4,12 +4,11 @@ import difflib
 import os
 import re
 import tomllib
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,13 @@ from kernelwright.core.resolve import Signature
 from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.check import array_shape, case_id, evaluate, faults
 from kernelwright.problems.inputs import Distribution, change_a_few, draw, generator
+from kernelwright.problems.script import REFERENCE_FAULTS, Script
 from kernelwright.problems.spec import Argument, CaseSpec, ProblemSpec
 from kernelwright.problems.trials import declared, make_trials, trial_faults
 
 __all__ = ["REFERENCE_FAULTS", "Case", "Problem", "Trial", "bundled_names", "load_problem"]
 
-REFERENCE_FAULTS = (
-    ArithmeticError, AssertionError, AttributeError, BufferError, ImportError, LookupError, MemoryError, NameError,
-    OSError, RuntimeError, SyntaxError, SystemExit, TypeError, ValueError,
-)  # fmt: skip
-"""What Python code goes wrong with; anything else that a reference raises ends at the worker's boundary."""
+LIBRARY_FILE = "library.py"
 LARGE_BYTES = 4 << 20
 """From here on a thread costs less than it saves: numpy lets go of the interpreter while it draws."""
 MAX_FILE_BYTES = 4 * 2**20
@@ -51,6 +47,8 @@ class Problem:
     folder: Path
     reference_source: str = field(repr=False)
     baseline_source: str = field(repr=False)
+    library_source: str = field(default="", repr=False)
+    """What a user would call instead, in PyTorch; no part of the problem's identity: it decides nothing."""
 
     @property
     def name(self) -> str:
@@ -165,39 +163,28 @@ class Problem:
 
         xp = array_namespace(*wide.values()) if wide else xp
         scalars = {name: _rounded(dtype, value) for name, (dtype, value) in self.signature.scalars.items()}
-        outputs = self._called(self._reference_function, xp, dict(case.sizes), **wide, **scalars)
+        outputs = self._reference.call(xp, dict(case.sizes), **wide, **scalars)
         self._check_outputs(case, outputs)
         return dict(outputs)
 
-    @cached_property
-    def _reference_function(self) -> Callable[..., Any]:
-        path = self.folder / "reference.py"
-        namespace: dict[str, Any] = {"__name__": "reference", "__file__": str(path)}
-        try:
-            code = compile(self.reference_source, str(path), "exec")
-        except SyntaxError as error:
-            where = f"{path}:{error.lineno}" if error.lineno else f"{path}"
-            raise ProblemError(f"{where}: not valid Python: {error.msg}") from None
-        except (MemoryError, RecursionError, ValueError) as error:
-            reason = str(error) or "nested too deeply"
-            raise ProblemError(f"{path}: not valid Python: {reason}") from None
-        self._called(exec, code, namespace)
-        function = namespace.get("reference")
-        if not callable(function):
-            raise ProblemError(f"{path}: has no function 'reference': define reference(xp, sizes, ...)")
-        return function  # type: ignore[no-any-return]
+    def library(self, case: Case, tensors: Mapping[str, Any], torch: Any) -> Callable[[], object]:
+        """What a vendor library does for a case, as one call; ``tensors`` are all array arguments, outputs to be written.
 
-    def _called(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Call the problem's own code; what it raises is the problem's fault, with the line in reference.py."""
-        path = self.folder / "reference.py"
-        try:
-            return function(*arguments, **named)
-        except REFERENCE_FAULTS as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
-            text = " ".join(str(error).split())[:300].encode("ascii", "backslashreplace").decode()
-            where = f"{path}:{line}" if line else str(path)
-            raise ProblemError(f"{where}: reference.py raised {type(error).__name__}: {text}") from None
+        Executes ``library.py``: only for the device worker. Raises ProblemError where the problem has none.
+        """
+        if not self.library_source:
+            raise ProblemError(f"{self.folder}: has no {LIBRARY_FILE}: no vendor library is named")
+        scalars = {name: _rounded(dtype, value) for name, (dtype, value) in self.signature.scalars.items()}
+        arguments = {**tensors, **scalars}
+        return partial(self._library.call, torch, dict(case.sizes), **arguments)
+
+    @cached_property
+    def _library(self) -> Script:
+        return Script(self.folder / LIBRARY_FILE, self.library_source, "library(torch, sizes, ...)")
+
+    @cached_property
+    def _reference(self) -> Script:
+        return Script(self.folder / "reference.py", self.reference_source, "reference(xp, sizes, ...)")
 
     def _check_outputs(self, case: Case, outputs: Any) -> None:
         expected = {b.name: b.shape for b in self.buffers(case) if b.role != "in"}
@@ -246,6 +233,7 @@ def load_problem(name_or_path: str | Path) -> Problem:
         folder=folder,
         reference_source=_read(folder / "reference.py"),
         baseline_source=_read(folder / "baseline.cu"),
+        library_source=_read(folder / LIBRARY_FILE) if (folder / LIBRARY_FILE).exists() else "",
     )
 
 

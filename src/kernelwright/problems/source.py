@@ -1,6 +1,6 @@
 """A problem as a source of cases for a device's runner."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -47,3 +47,7 @@ class ProblemSource:
         argument = next(a for a in self.problem.spec.arrays if a.name == output)
         spec = argument.tolerance or self.problem.spec.tolerance
         return Tolerance(rtol=spec.rtol, atol=spec.atol + spec.rms * expected_rms)
+
+    def library(self, case: str, tensors: Mapping[str, Any], torch: Any) -> Callable[[], object]:
+        """A vendor library's way from inputs to outputs, as one call."""
+        return self.problem.library(self._cases[case], tensors, torch)

@@ -90,6 +90,12 @@ class RecordedHarness:
             return DuelResult(Status.NOT_RUN, "the memory has no such duel")
         return DuelResult(Status.MEASURED, cases=tuple(parts))
 
+    async def against_library(
+        self, challenger: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        """Nothing is recorded by case and round."""
+        return DuelResult(Status.NOT_RUN, "a recorded device has no library")
+
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
         """Not asked again."""
         return SanitizerResult(Status.NOT_RUN, "a recorded device")

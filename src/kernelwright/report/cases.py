@@ -29,14 +29,14 @@ def cases(memory: Memory, records: Records) -> Cases:
         "tensor units" if ceilings.on_tensor_units else "fp32",
     )
     if records.incumbent is None or records.baseline is None:
-        return Cases((), ceiling, _reference(strongest))
+        return Cases((), ceiling, "")
     work, base = _work(memory, records), records.baseline.outcome.times_ms()
     rows = [
         _row(case, (base[case], time), work.get(case, (0, 0)), ceilings, strongest)
         for case, time in records.incumbent.outcome.times_ms().items()
         if base.get(case)
     ]
-    return Cases(tuple(rows), ceiling, _reference(strongest))
+    return Cases(tuple(rows), ceiling, _reference(strongest, records.incumbent.candidate))
 
 
 def floors_ms(memory: Memory, records: Records) -> dict[str, float]:
@@ -74,10 +74,14 @@ def _row(
     )
 
 
-def _reference(strongest: Any) -> str:
+def _reference(strongest: Any, incumbent: str) -> str:
+    """What the strong reference is; its ratio where that is the incumbent's and not the baseline's of the beginning."""
     if "name" not in strongest or "ratio" not in strongest:
         return ""
-    return f"{strongest['name']}: the incumbent takes {strongest['ratio']:.3f} of its time"
+    if strongest.get("candidate", incumbent) != incumbent:
+        return f"{strongest['name']}"
+    interval = f" (99 %: {strongest['low']:.3f} to {strongest['high']:.3f})" if strongest.get("low") else ""
+    return f"{strongest['name']}: the incumbent takes {strongest['ratio']:.3f} of its time{interval}"
 
 
 def _ceilings(records: Records) -> Ceilings:

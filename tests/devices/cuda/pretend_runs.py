@@ -2,10 +2,12 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import astuple
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from kernelwright.devices.base import (
     Tolerance,
 )
 from kernelwright.devices.cuda import CudaRunner
+from kernelwright.devices.cuda.operations import enqueue
 
 N = 1000
 NAMES = ("n=1000", "n=1000 again")
@@ -221,6 +224,61 @@ def duels(runner: CudaRunner, artifact: Path) -> None:
     fight("incumbent endless", "right", "endless", timeout_s=0.2)
 
 
+class Copies(VectorAdd):
+    """B is nothing: copying A is right. The library copies through the driver, in the stream as PyTorch does."""
+
+    def __init__(self, runner: CudaRunner, fault: str = "") -> None:
+        super().__init__()
+        self.gpu, self.fault = runner.gpu, fault
+
+    def inputs(self, case: str, index: int) -> CaseInputs:
+        arrays = dict(super().inputs(case, index).arrays)
+        return CaseInputs({**arrays, "B": np.zeros_like(arrays["B"])})
+
+    def library(self, case: str, tensors: Mapping[str, Any], torch: Any) -> Callable[[], object]:
+        def call() -> None:
+            if self.fault == "raises":
+                raise RuntimeError("no such\nconvolution")
+            source = "B" if self.fault == "wrong" else "A"
+            at = {name: tensor.__cuda_array_interface__["data"][0] for name, tensor in tensors.items()}
+            enqueue([self.gpu.copy(at["C"], at[source], 4 * N)])
+
+        assert tensors["A"].__cuda_array_interface__["shape"] == (N,)
+        return call
+
+
+def library(runner: CudaRunner, artifact: Path) -> None:
+    """A library that is installed after a while, and in use."""
+
+    def fight(name: str, fault: str = "", floor_ms: float = 0.0) -> None:
+        ours = Contestant(str(artifact), cases(plan("right"), floor_ms=floor_ms))
+        theirs = Contestant("", cases(floor_ms=floor_ms, atomic_noise=True))
+        result = runner.duel(DuelRequest(ours, theirs, 6), Copies(runner, fault))
+        found = [[c.case, c.method, len(c.challenger_ms), len(c.incumbent_ms)] for c in result.cases]
+        parts = (result.status, result.reason, result.check, result.at_fault, result.library)
+        tell({"name": name, "parts": parts, "cases": found, "broken": runner.broken})
+
+    sys.modules["torch"] = None  # type: ignore[assignment] - as if it were not installed
+    fight("missing")
+    switch = SimpleNamespace(allow_tf32=True)
+    sys.modules["torch"] = SimpleNamespace(  # type: ignore[assignment]
+        __version__="9.9",
+        zeros=lambda *_, **__: SimpleNamespace(cpu=lambda: None),
+        as_tensor=lambda memory, device: memory,
+        backends=SimpleNamespace(cuda=SimpleNamespace(matmul=switch), cudnn=switch),
+        cuda=SimpleNamespace(
+            stream=nullcontext, ExternalStream=lambda *_, **__: None, empty_cache=lambda: None
+        ),
+    )
+    fight("events")
+    fight("graph", floor_ms=0.001)
+    tell({"name": "tf32", "allowed": switch.allow_tf32})
+    for fault in ("wrong", "raises"):
+        fight(fault, fault)
+        fight(f"graph {fault}", fault, floor_ms=0.001)
+    fight("after all")
+
+
 class Nvml:
     """Stands in for NVIDIA's package: throttled for a while."""
 
@@ -319,7 +377,7 @@ def main() -> None:
         sys.modules["pynvml"] = Nvml()
     runner = CudaRunner(cache_dir=cache)
     tell({"name": "facts", "arch": runner.facts.arch, "uuid": runner.facts.uuid})
-    scenarios = (healthy, faults, tight, equal_runs, protocol, hidden, duels, throttled)
+    scenarios = (healthy, faults, tight, equal_runs, protocol, hidden, duels, library, throttled)
     found = next((s for s in scenarios if s.__name__ == scenario), None)
     if found is not None:
         found(runner, artifact)

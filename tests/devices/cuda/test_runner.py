@@ -260,6 +260,21 @@ def test_duels(driver: Path) -> None:
     assert found["incumbent endless"]["broken"]
 
 
+def test_a_duel_with_the_vendor_library(driver: Path) -> None:
+    found = run(driver, "library")
+    assert found["missing"]["parts"][0] == "not_run"
+    assert "pip install torch" in found["missing"]["parts"][1]
+    for name, method in (("events", "events"), ("graph", "graph"), ("after all", "events")):
+        assert found[name]["parts"] == ["measured", "", "", "", "PyTorch 9.9"], found[name]
+        assert found[name]["cases"] == [[case, method, 6, 6] for case in ("n=1000", "n=1000 again")]
+    assert found["tf32"]["allowed"] is False
+    for prefix in ("", "graph "):
+        wrong, raises = found[f"{prefix}wrong"]["parts"], found[f"{prefix}raises"]["parts"]
+        assert wrong[2:] == ["values", "incumbent", "PyTorch 9.9"]
+        assert raises[1:4] == ["the library: no such convolution", "launch limits", "incumbent"]
+        assert not found[f"{prefix}raises"]["broken"]
+
+
 def test_throttled_blocks_are_taken_again(driver: Path) -> None:
     found = run(driver, "throttled")
     assert found["cool"]["conditions"] == [[1980, 41, None, []]] * 2

@@ -8,6 +8,7 @@ from typing import Final
 from kernelwright.core.errors import HarnessError
 from kernelwright.devices.base import CaseRequest, Contestant, DuelCase, DuelRequest
 from kernelwright.devices.cuda.bench import Bench, is_short
+from kernelwright.devices.cuda.library import Library
 from kernelwright.devices.cuda.module import loaded
 from kernelwright.devices.cuda.operations import blame
 from kernelwright.devices.cuda.session import Entrant, Step
@@ -16,12 +17,13 @@ from kernelwright.devices.cuda.watched import Repeats
 SIDES: Final = ("challenger", "incumbent")
 
 
-def duel(bench: Bench, request: DuelRequest) -> tuple[DuelCase, ...]:
+def duel(bench: Bench, request: DuelRequest, library: Library | None = None) -> tuple[DuelCase, ...]:
     """Every case of both sides once, checked; then, loaded anew, ``rounds`` pairs of timed runs a case, each checked.
 
     Within a case the order is ABBA ABBA ..., beginning with a side drawn at random; both runs of a pair have the same
     input set, an overwritten L2 cache, and lie in one queue behind one gate. Raises CandidateFailed with the side
     at fault. Damage to what both sides share (inputs) is laid to the challenger: the incumbent has passed before.
+    ``library`` stands for a side without an artifact.
     """
     sides = (request.challenger, request.incumbent)
     names = [[case.case for case in side.cases] for side in sides]
@@ -29,23 +31,29 @@ def duel(bench: Bench, request: DuelRequest) -> tuple[DuelCase, ...]:
         raise HarnessError(f"a duel needs the same cases on both sides, got {names[0]} and {names[1]}")
     runs = request.rounds + request.timing.dropped
     repeats = (Repeats(), Repeats())
-    with _entrants(bench, sides, repeats) as entrants:
+    with _entrants(bench, sides, repeats, library) as entrants:
         for entrant, side in zip(entrants, sides, strict=True):
             with blame(entrant.side):
                 for case in side.cases:
                     bench.in_time(entrant, case, bench.check(entrant, case), runs)
-    with _entrants(bench, sides, repeats) as entrants:
+    with _entrants(bench, sides, repeats, library) as entrants:
         pairs = zip(*(side.cases for side in sides), strict=True)
         return tuple(_case(bench, entrants, pair, runs) for pair in pairs)
 
 
 @contextmanager
 def _entrants(
-    bench: Bench, sides: tuple[Contestant, Contestant], repeats: tuple[Repeats, Repeats]
+    bench: Bench,
+    sides: tuple[Contestant, Contestant],
+    repeats: tuple[Repeats, Repeats],
+    library: Library | None,
 ) -> Iterator[tuple[Entrant, ...]]:
     with ExitStack() as stack:
         entrants = []
         for name, side, seen in zip(SIDES, sides, repeats, strict=True):
+            if library is not None and not side.artifact:
+                entrants.append(Entrant(library, seen, name))
+                continue
             with blame(name):
                 module = stack.enter_context(loaded(bench.gpu, side.artifact))
             entrants.append(Entrant(module, seen, name))

@@ -1,7 +1,7 @@
 """A candidate's cubin on the device: its kernels, their limits, launches ready to be queued."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -11,6 +11,7 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import LaunchSpec, ResolvedPlan
 from kernelwright.core.outcome import Check, Status
+from kernelwright.devices.base import Buffer, CaseRequest
 from kernelwright.devices.cuda.driver import CudaError, Driver
 from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, Operation
@@ -39,6 +40,13 @@ class Module:
     def close(self) -> None:
         """Unload; nothing of it may still run."""
         self.driver.ok(self.driver.api.cuModuleUnload(self._module), "cuModuleUnload")
+
+    def prepared(
+        self, request: CaseRequest, buffers: Sequence[Buffer], pointers: Mapping[str, int]
+    ) -> tuple[Operation, ...]:
+        """A case's launches; shapes are the plan's concern. Raises CandidateFailed."""
+        del buffers
+        return self.launches(request.plan, pointers)
 
     def launches(self, plan: ResolvedPlan, pointers: Mapping[str, int]) -> tuple[Operation, ...]:
         """The plan's launches with buffers at these addresses. Raises CandidateFailed for what cannot be launched."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import DeviceLost
+from kernelwright.core.errors import DeviceLost, MissingError
 from kernelwright.core.outcome import CaseTiming, Status
 from kernelwright.devices.base import (
     CaseRequest,
@@ -21,6 +21,7 @@ from kernelwright.devices.cuda.casedata import CaseStore
 from kernelwright.devices.cuda.driver import CudaError
 from kernelwright.devices.cuda.duel import duel
 from kernelwright.devices.cuda.gpu import Gpu
+from kernelwright.devices.cuda.library import Library
 from kernelwright.devices.cuda.module import loaded
 from kernelwright.devices.cuda.operations import CandidateFailed
 from kernelwright.devices.cuda.reference import Reference
@@ -88,20 +89,46 @@ class CudaRunner:
         """Single runs in turn (see :func:`kernelwright.devices.cuda.duel.duel`). Raises as :meth:`run`."""
         started, late = time.perf_counter(), self.gpu.late_gates
         bench = Bench(self.gpu, self.store, self._reader, source, request.timing, request.timeout_s)
+        name = ""
         try:
-            with self._current():
-                cases = duel(bench, request)
+            with self._current(), self._library(request, source) as library:
+                name = library.name if library else ""
+                cases = duel(bench, request, library)
+        except MissingError as error:
+            return DuelResult(Status.NOT_RUN, str(error))
         except CandidateFailed as failure:
             seconds = time.perf_counter() - started
             return DuelResult(
-                failure.status, failure.reason, failure.check, at_fault=failure.side, seconds=seconds
+                failure.status,
+                failure.reason,
+                failure.check,
+                at_fault=failure.side,
+                seconds=seconds,
+                library=name,
             )
         return DuelResult(
             Status.MEASURED,
             cases=cases,
             findings=findings([(c.case, c.conditions) for c in cases]) + _late(self.gpu.late_gates - late),
             seconds=time.perf_counter() - started,
+            library=name,
         )
+
+    @contextmanager
+    def _library(self, request: DuelRequest, source: CaseSource) -> Iterator[Library | None]:
+        """The vendor library where a side has no artifact; what it refuses is its failure, not the device's."""
+        if request.challenger.artifact and request.incumbent.artifact:
+            yield None
+            return
+        with Library(self.gpu, source) as library:
+            try:
+                yield library
+            except CudaError as error:
+                if error.sticky:
+                    raise
+                failure = library.failed(error)
+                failure.side = "incumbent" if request.challenger.artifact else "challenger"
+                raise failure from None
 
     def close(self) -> None:
         """Free the device."""

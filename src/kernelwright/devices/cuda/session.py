@@ -12,6 +12,7 @@ from kernelwright.devices.cuda.buffers import Guarded, OutOfDeviceMemory
 from kernelwright.devices.cuda.casedata import ITEM_BYTES, CaseStore, buffer_bytes
 from kernelwright.devices.cuda.driver import CudaError
 from kernelwright.devices.cuda.gpu import Gpu, Rows
+from kernelwright.devices.cuda.library import Library
 from kernelwright.devices.cuda.module import Module
 from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, Operation, enqueue
 from kernelwright.devices.cuda.trusted import POISON
@@ -34,9 +35,9 @@ _MEANINGS: Final = {
 
 @dataclass(frozen=True)
 class Entrant:
-    """A loaded candidate. ``side`` names it in a duel."""
+    """A loaded candidate, or the library in its place. ``side`` names it in a duel."""
 
-    module: Module
+    module: Module | Library
     repeats: Repeats
     side: str = ""
 
@@ -247,8 +248,10 @@ class CaseSession:
         driver.ok(api.cuStreamBeginCapture(driver.stream, mode), "cuStreamBeginCapture")
         try:
             enqueue(operation for slot in self.slots for operation in slot.launches)
-        except LaunchRefused as error:
+        except CudaError as error:
             api.cuStreamEndCapture(driver.stream)
+            if not isinstance(error, LaunchRefused):
+                raise
             raise self.entrant.module.refusal(error) from None
         graph = driver.ok(api.cuStreamEndCapture(driver.stream), "cuStreamEndCapture")
         try:
@@ -272,7 +275,9 @@ class CaseSession:
                 reason = f"{self.place}: no device memory for {nbytes} bytes of scratch {scratch.name!r}"
                 raise CandidateFailed(Status.LAUNCH_FAILED, reason, Check.LAUNCH_LIMITS) from None
         pointers.update({name: held.pointer for name, held in written.items()})
-        return Slot(index, entry, written, self.entrant.module.launches(plan, pointers))
+        return Slot(
+            index, entry, written, self.entrant.module.prepared(self.request, self.data.buffers, pointers)
+        )
 
     def _acquire(self, nbytes: int) -> Guarded:
         held = self.gpu.pool.acquire(nbytes)

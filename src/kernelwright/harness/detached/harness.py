@@ -219,6 +219,13 @@ class DetachedHarness:
             self._fought = (key, later)
         return now
 
+    async def against_library(
+        self, challenger: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        """Not asked for."""
+        del challenger, rounds, cases
+        return DuelResult(Status.NOT_RUN, "vendor libraries are not asked on another machine")
+
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:  # noqa: ARG002 - the protocol's
         """compute-sanitizer, or the checked mode, on the other machine."""
         result = await self._about("sanitize", candidate)

@@ -1,0 +1,85 @@
+"""The vendor library as a strong reference: timed in turn with the baseline at the beginning, with the winner at the end."""
+
+import json
+from collections.abc import Mapping, Sequence
+from math import log
+from typing import Final
+
+from kernelwright.campaign.duels import Batches, in_order, shown_in
+from kernelwright.campaign.scene import Scene
+from kernelwright.campaign.standing import Entry
+from kernelwright.core.outcome import Status
+from kernelwright.core.statistics import CONFIDENCE, LOOKS, Decision, decide, medians
+
+STRONGEST: Final = "strongest"
+NARROW: Final = 0.01
+"""Width of the log ratio's interval below which no more rounds are run."""
+WORTH_S: Final = 100.0
+"""A shorter campaign asks at its end only: PyTorch takes seconds to load."""
+
+
+class Strongest:
+    """Keeps the last comparison as a note. The caller sees to it that the device is used one at a time."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._off = False
+
+    async def begin(self, baseline: Entry) -> None:
+        """The library's times, for prompts and people; once a campaign, and not in a short one."""
+        if self._scene.budget.seconds >= WORTH_S and not self._noted():
+            await self.look(baseline, LOOKS[:1])
+
+    async def look(self, entry: Entry, looks: Sequence[int] = LOOKS) -> None:
+        """The ratio of a candidate's time to the library's, until its interval is narrow; noted with its times by case."""
+        scene = self._scene
+        if self._off or not scene.harness.exclusive:
+            return
+        built = await scene.binaries.of(scene.candidates[entry.candidate])
+        if built.compiled.status is not None:
+            return
+        batches: Batches = []
+        decision, name, before = None, "", 0
+        for look in looks:
+            result = await scene.harness.against_library(built, look - before)
+            before = look
+            if result.status is not Status.MEASURED or not result.cases:
+                self._missing(result.status, result.reason, result.at_fault)
+                break
+            name = result.library
+            batches.append(in_order(result.cases, entry))
+            decision = decide(batches, shown_in(scene.standing.objective), 1)
+            if len(batches) > 1 and decision.low and log((decision.high or 0) / decision.low) < NARROW:
+                break
+        if decision is not None and decision.ratio is not None:
+            self._note(name, entry.candidate, decision, medians(batches, "incumbent_ms"))
+
+    def _note(self, name: str, candidate: str, decision: Decision, times: Mapping[str, float]) -> None:
+        note = {
+            "name": name,
+            "candidate": candidate,
+            "ratio": decision.ratio,
+            "low": decision.low,
+            "high": decision.high,
+            "confidence": CONFIDENCE,
+            "source": f"{decision.rounds} paired rounds",
+            "cases": dict(times),
+        }
+        self._scene.memory.note(self._scene.campaign, STRONGEST, json.dumps(note))
+
+    def _missing(self, status: Status, reason: str, at_fault: str) -> None:
+        """A fault of the candidate is found by its own checks."""
+        self._off = at_fault != "challenger"
+        if at_fault == "incumbent":
+            self._scene.listener.note(f"the vendor library is no reference here: {status}: {reason}")
+        elif status is Status.NOT_RUN and "PyTorch" in reason:
+            self._scene.listener.note(f"no vendor library to compare with: {reason}")
+
+    def _noted(self) -> bool:
+        return STRONGEST in self._scene.memory.notes(self._scene.campaign)
+
+
+def strongest_ms(notes: Mapping[str, str]) -> tuple[str, dict[str, float]]:
+    """Name and times in ms by case of the strong reference; empty where none is noted."""
+    note = json.loads(notes.get(STRONGEST, "{}"))
+    return note.get("name", ""), dict(note.get("cases", {}))
