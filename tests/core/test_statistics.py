@@ -9,7 +9,16 @@ import pytest
 from scipy.stats import t as student
 
 from kernelwright.core.objective import Objective, ObjectiveName
-from kernelwright.core.statistics import LOOKS, Decision, Verdict, decide, estimate, look_alpha, trimmed_mean
+from kernelwright.core.statistics import (
+    LOOKS,
+    Decision,
+    Verdict,
+    decide,
+    estimate,
+    look_alpha,
+    trimmed_mean,
+    without_sets,
+)
 
 MEAN = Objective(ObjectiveName.MEAN)
 BASE_MS = {"small": 0.02, "middle": 0.3, "large": 2.0}
@@ -173,3 +182,43 @@ def test_rounds_are_those_that_every_case_has_and_the_objective_is_the_campaigns
 def test_a_duel_without_rounds_is_refused() -> None:
     with pytest.raises(ValueError, match="two complete rounds"):
         decide([[Pairs("a", (1.0,), (1.0,))]], MEAN, 1)
+
+
+def with_sets(
+    rng: np.random.Generator, number: int, ratio: float, *, challenger: float, incumbent: float
+) -> list[Pairs]:
+    """Every third round runs on inputs that slow the sides by these factors."""
+    third = np.arange(number) % 3 == 2
+    sides = [
+        factor * np.where(third, slow, 1.0) * realistic(rng, number)
+        for factor, slow in ((ratio, challenger), (1.0, incumbent))
+    ]
+    return [Pairs("n", tuple(sides[0].tolist()), tuple(sides[1].tolist()))]
+
+
+def test_input_sets_on_which_ratios_differ_do_not_widen_the_interval() -> None:
+    rng = np.random.default_rng(5)
+    batches = [with_sets(rng, 8, 0.5, challenger=1.0, incumbent=1.3) for _ in range(2)]
+    found = decide(batches, MEAN, 1)
+    assert found.ratio == pytest.approx(0.5 / 1.3 ** (1 / 3), rel=0.003)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high / found.low < 1.01
+    assert duel(lambda n: with_sets(rng, n, 0.99, challenger=1.3, incumbent=1.0)).verdict is Verdict.KEEP
+
+
+def test_equal_sides_on_unequal_sets_are_promoted_in_less_than_one_percent() -> None:
+    rng = np.random.default_rng(6)
+    slow = {"challenger": 1.2, "incumbent": 1.2}
+    assert promoted(400, lambda n: with_sets(rng, n, 1.0, **slow)) <= 4
+    # On one set faster and on the others slower by half as much: equal in the mean.
+    one, other = 0.96, 0.96 ** (-1 / 2)
+    assert promoted(400, lambda n: with_sets(rng, n, other, challenger=one / other, incumbent=1.0)) <= 4
+
+
+def test_equal_sets_are_left_as_they_are() -> None:
+    rng = np.random.default_rng(7)
+    found = [without_sets([realistic(rng, 8).tolist(), realistic(rng, 8).tolist()])[1] for _ in range(2000)]
+    assert sum(1 for lost in found if lost) <= 4
+    assert without_sets([[1.0, 2.0, 3.0]]) == ([1.0, 2.0, 3.0], 0)
+    assert without_sets([]) == ([], 0)

@@ -41,3 +41,12 @@ def test_a_small_gain_needs_a_narrow_interval() -> None:
 def test_short_kernels_and_other_devices_differ_more() -> None:
     assert process_spread(0.1, same_device=True) == process_spread(10.0, same_device=False) == 0.02
     assert process_spread(10.0, same_device=True) == 0.005
+
+
+def test_a_record_whose_sides_did_not_run_in_turn_is_less_sure() -> None:
+    now = Interval(0.515, 0.514, 0.516)
+    assert compared(THEN, now, 0.02).verdict is Verdict.NOT_REPRODUCED
+    part = compared(THEN, now, 0.02, paired=False)
+    assert part.verdict is Verdict.REPRODUCED
+    assert "then (not run in turn)" in part.reason
+    assert compared(THEN, Interval(0.53, 0.529, 0.531), 0.02, paired=False).verdict is Verdict.NOT_REPRODUCED

@@ -26,6 +26,9 @@ SPREAD: Final = 0.02
 """By how much kernels below :data:`SHORT_MS` differ from one process to the next on an H200 (docs/trust.md)."""
 LONG_SPREAD: Final = 0.005
 """The same for longer ones."""
+LAUNCH_MS: Final = 0.0005
+"""By how much a run's time may differ, whatever its length, from one device of a model to another: 0.3 to 0.4 us were
+seen between H200s (docs/replay.md)."""
 
 
 def process_spread(time_ms: float, *, same_device: bool) -> float:
@@ -86,14 +89,19 @@ async def fight(
     return found or "the device was never undisturbed"
 
 
-def compared(then: Interval, now: Interval, spread: float) -> Part:
-    """Whether a ratio is the recorded one, within both intervals and the ``spread`` between processes."""
+def compared(then: Interval, now: Interval, spread: float, *, paired: bool = True) -> Part:
+    """Whether a ratio is the recorded one, within both intervals and the ``spread`` between processes.
+
+    Where the recorded sides did not run in turn (not ``paired``), each of them may be off by the spread.
+    """
+    if not paired:
+        spread = (1 + spread) ** 2 - 1
     numbers = {
         "recorded": then.ratio, "recorded_low": then.low, "recorded_high": then.high,
         "ratio": now.ratio, "low": now.low, "high": now.high,
     }  # fmt: skip
     gap = then.gap(now)
-    both = f"{now} of the baseline's time now, {then} then"
+    both = f"{now} of the baseline's time now, {then} then{'' if paired else ' (not run in turn)'}"
     if gap > log(1 + spread):
         off = now.ratio / then.ratio - 1
         return failed("ratio", f"{both}: the intervals are {exp(gap) - 1:.1%} apart ({off:+.1%})", **numbers)
@@ -111,7 +119,7 @@ def compared(then: Interval, now: Interval, spread: float) -> Part:
     if gap:
         return reproduced(
             "ratio",
-            f"{both}: {exp(gap) - 1:.1%} apart, within the {spread:.1%} by which processes differ",
+            f"{both}: {exp(gap) - 1:.1%} apart, within the {spread:.1%} by which {'processes' if paired else 'two processes each'} differ",
             **numbers,
         )
     return reproduced("ratio", f"{both}: the intervals overlap", **numbers)

@@ -150,22 +150,27 @@ class _Session:
                 f"{now} of the baseline's time on this device: another device's ratio is not compared",
             )
         time = self.facts.objective.time(self.subject.winner.outcome.times_ms())
-        return compared(self._recorded(now), now, process_spread(time, same_device=self._same_device))
+        then, paired = self._recorded(now)
+        spread = process_spread(time, same_device=self._same_device)
+        return compared(then, now, spread, paired=paired)
 
     @property
     def _same_device(self) -> bool:
         return self.facts.device.uuid == self.harness.facts.uuid
 
-    def _recorded(self, now: Interval) -> Interval:
-        """The interval at the campaign's end; without one the ratio of the search's medians, as unsure as today's."""
+    def _recorded(self, now: Interval) -> tuple[Interval, bool]:
+        """The interval at the campaign's end, of sides that ran in turn.
+
+        Without one the ratio of the search's medians, as unsure as today's, and no sides in turn.
+        """
         duel = self.subject.confirmation()
         found = interval_of(duel.decision) if duel else None
         if found is not None:
-            return found
+            return found, True
         objective = shown_in(self.facts.objective)
         times = [objective.time(e.outcome.times_ms()) for e in (self.subject.winner, self.subject.baseline)]
         ratio = times[0] / times[1]
-        return Interval(ratio, ratio * now.low / now.ratio, ratio * now.high / now.ratio)
+        return Interval(ratio, ratio * now.low / now.ratio, ratio * now.high / now.ratio), False
 
     def _times(self, winner: Outcome, baseline: Outcome) -> list[Part]:
         here = self.harness.facts
