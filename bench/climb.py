@@ -15,6 +15,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -149,6 +150,9 @@ def main() -> int:
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             kernelwright("report", "-o", f"{options.out.absolute() / 'climb.html'}", folder=folder)
+            with contextlib.closing(sqlite3.connect(folder / ".kernelwright" / "memory.db")) as memory:
+                with contextlib.closing(sqlite3.connect(options.out / "memory.db")) as copy:
+                    memory.backup(copy)
             (options.out / "climb.json").write_text(
                 json.dumps({"shown": shown, "ended": ended, "spent": spent}), encoding="utf-8"
             )
