@@ -150,9 +150,11 @@ def main() -> int:
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             kernelwright("report", "-o", f"{options.out.absolute() / 'climb.html'}", folder=folder)
-            with contextlib.closing(sqlite3.connect(folder / ".kernelwright" / "memory.db")) as memory:
-                with contextlib.closing(sqlite3.connect(options.out / "memory.db")) as copy:
-                    memory.backup(copy)
+            with (
+                contextlib.closing(sqlite3.connect(folder / ".kernelwright" / "memory.db")) as memory,
+                contextlib.closing(sqlite3.connect(options.out / "memory.db")) as copy,
+            ):
+                memory.backup(copy)
             (options.out / "climb.json").write_text(
                 json.dumps({"shown": shown, "ended": ended, "spent": spent}), encoding="utf-8"
             )

@@ -8,6 +8,10 @@ from kernelwright.devices.cuda.driver import OUT_OF_MEMORY, CudaError, Driver
 
 GUARD = 4096
 ALIGNMENT = 256
+LARGE = 1 << 20
+PAGE = 2 << 20
+"""Large buffers begin on a page of the GPU's memory, as allocations of users do: a buffer over one page more takes
+longer to translate addresses for."""
 _COARSE = 64 << 20
 
 
@@ -17,9 +21,10 @@ class OutOfDeviceMemory(CudaError):  # noqa: N818 - reads as what happened
 
 @dataclass(frozen=True)
 class Guarded:
-    """``nbytes`` for a candidate at ``pointer``, aligned to 256 bytes, between two guard bands.
+    """``nbytes`` for a candidate at ``pointer`` between two guard bands, in an allocation that begins at ``base``.
 
-    The bands cover [base, pointer) and from the very last byte to ``base + total``.
+    ``pointer`` is aligned to 256 bytes, that of a large buffer to a page. The bands cover [start, pointer) and from
+    the very last byte to ``start + total``.
     """
 
     base: int
@@ -29,11 +34,16 @@ class Guarded:
     @property
     def pointer(self) -> int:
         """Address that a candidate gets."""
-        return self.base + GUARD
+        return self.base + lead(self.capacity)
+
+    @property
+    def start(self) -> int:
+        """Address of the first band."""
+        return self.pointer - GUARD
 
     @property
     def total(self) -> int:
-        """Bytes from ``base`` to the end of the second band."""
+        """Bytes from ``start`` to the end of the second band."""
         return 2 * GUARD + _round_up(self.nbytes, ALIGNMENT)
 
 
@@ -59,7 +69,7 @@ class BufferPool:
             self.cached -= capacity
             return Guarded(blocks.popleft(), nbytes, capacity)
         try:
-            return Guarded(self.allocate(capacity + 2 * GUARD), nbytes, capacity)
+            return Guarded(self.allocate(allocation(capacity)), nbytes, capacity)
         except OutOfDeviceMemory:
             if blocks:
                 self.cached -= capacity
@@ -95,6 +105,16 @@ class BufferPool:
                 self.driver.free(base)
         self._free.clear()
         self.cached = 0
+
+
+def lead(capacity: int) -> int:
+    """Bytes before a candidate's first one."""
+    return PAGE if capacity >= LARGE else GUARD
+
+
+def allocation(capacity: int) -> int:
+    """Bytes to allocate for a buffer with its bands."""
+    return lead(capacity) + capacity + GUARD + ALIGNMENT
 
 
 def _capacity(nbytes: int) -> int:

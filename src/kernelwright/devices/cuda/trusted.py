@@ -212,6 +212,6 @@ def _tables(buffers: Sequence[Guarded]) -> list[tuple[bytes, int]]:
     tables = []
     for start in range(0, len(buffers), _SPANS):
         part = buffers[start : start + _SPANS]
-        rows = [struct.pack("<4Q", b.base, GUARD, GUARD + b.nbytes, b.total) for b in part]
+        rows = [struct.pack("<4Q", b.start, GUARD, GUARD + b.nbytes, b.total) for b in part]
         tables.append((b"".join(rows).ljust(_SPANS * 32, b"\0"), len(part)))
     return tables
