@@ -50,14 +50,13 @@ def median_ms(
     gpu: Gpu, work: Callable[[], Sequence[Operation]], *, clear_l2: bool = True
 ) -> dict[str, float]:
     """Median and spread (coefficient of variation) of the kept runs."""
-    operations: list[Operation] = []
+    samples = []
     for run in range(RUNS):
-        if clear_l2:
-            operations.append(gpu.clear_l2(run))
-        operations += [gpu.record(2 * run), *work(), gpu.record(2 * run + 1)]
-    if not gpu.run(operations, TIMEOUT_S, gated=True):
-        raise TimeoutError(f"not done within {TIMEOUT_S:g} s")
-    kept = [gpu.driver.elapsed_ms(gpu.event(2 * r), gpu.event(2 * r + 1)) for r in range(DROPPED, RUNS)]
+        clear = [gpu.clear_l2(run)] if clear_l2 else []
+        if not gpu.run([*clear, gpu.record(0), *work(), gpu.record(1)], TIMEOUT_S, gated=True):
+            raise TimeoutError(f"not done within {TIMEOUT_S:g} s")
+        samples.append(gpu.driver.elapsed_ms(gpu.event(0), gpu.event(1)))
+    kept = samples[DROPPED:]
     return {"ms": statistics.median(kept), "cv": statistics.pstdev(kept) / statistics.mean(kept)}
 
 

@@ -7,7 +7,7 @@ a status with a reason. They raise :class:`~kernelwright.core.errors.HarnessErro
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from kernelwright.core.case import Array, Buffer, CaseInputs, Tolerance
 from kernelwright.core.device import DeviceFacts
@@ -58,7 +58,8 @@ class TimingProtocol:
 
     ``graph_runs`` plans go into one graph for cases whose ``floor_ms`` (see :class:`CaseRequest`) is below
     ``graph_below_ms``: an event pair around one short launch reads mostly launch overhead. A clear loser
-    (see :class:`CaseRequest`) gets ``loser_runs`` only.
+    (see :class:`CaseRequest`) gets ``loser_runs`` only. ``gate``: on a GPU every run waits, alone, until it is queued
+    as a whole. Memories of before lack this key: their runs waited in a batch, which made them longer.
     """
 
     runs: int = 10
@@ -68,6 +69,7 @@ class TimingProtocol:
     graph_below_ms: float = 0.005
     clear_l2: bool = True
     loser_runs: int = 4
+    gate: Literal["run", "batch"] = "run"
 
 
 class CaseSource(Protocol):

@@ -178,6 +178,8 @@ class _Session:
             return [
                 differs("times", f"not compared: recorded on {self.facts.device.model}, this is {here.model}")
             ]
+        if "timing" in self.facts.notes and recorded_timing(self.subject) is None:
+            return [differs("times", "not compared: this version times otherwise than the recorded one")]
         if otherwise := timed_otherwise(self.subject.winner.outcome, winner):
             return [unknown("times", f"not comparable: {otherwise}")]
         same = self._same_device

@@ -14,8 +14,6 @@ from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused,
 from kernelwright.devices.cuda.session import CaseSession, Entrant, Step
 from kernelwright.devices.cuda.state import StateReader, slowed
 
-QUEUE_LIMIT: Final = 400
-"""Operations put into the stream behind one gate: the driver's launch queue holds about a thousand."""
 RETAKES: Final = 3
 """How often a block of timings taken on a throttled device is taken again."""
 RETAKE_WAIT_S: Final = 0.1
@@ -85,90 +83,75 @@ class Bench:
     def _take(self, steps: Sequence[Step]) -> Block:
         gpu, sessions = self.gpu, list(dict.fromkeys(step.session for step in steps))
         gpu.reset_persisting_l2()
-        gpu.reset_progress()
         size = self._batch_size(steps[0], sessions)
         samples: list[float] = []
         worst = 0.0
         conditions: list[Conditions | None] = []
-        operations = [op for s in sessions for op in s.watched.fill(gpu, gpu.trusted.canaries[_TIMED_CANARY])]
+        opening = [op for s in sessions for op in s.watched.fill(gpu, gpu.trusted.canaries[_TIMED_CANARY])]
+        deadline = time.monotonic() + self.timeout_s
         for start in range(0, len(steps), size):
             batch = _Batch(self, steps[start : start + size], sessions, last=start + size >= len(steps))
-            operations += batch.operations(start)
-            worst = max(worst, batch.run(operations, lambda: conditions.append(self.reader.read())))
-            samples += [
-                gpu.driver.elapsed_ms(gpu.event(2 * index), gpu.event(2 * index + 1))
-                for index in range(start, start + len(batch.steps))
-            ]
-            operations = []
+            samples += batch.run(opening, deadline, lambda: conditions.append(self.reader.read()))
+            worst = max(worst, batch.judge())
+            opening = []
         throttled = next((c for c in conditions if slowed(c)), conditions[-1])
         return Block(samples, worst, throttled)
 
     def _batch_size(self, step: Step, sessions: Sequence[CaseSession]) -> int:
+        """Steps whose results there are rows for."""
         watched = sum(len(session.watched) for session in sessions)
         rows = len(step.session.data.outputs) * len(step.slots)
-        length = len(self.operations(step, 0, 0, marked=len(sessions) > 1))
-        return max(1, min(QUEUE_LIMIT // length, (ROWS - watched) // max(rows, 1)))
+        return max(1, (ROWS - watched) // max(rows, 1))
 
-    def operations(self, step: Step, index: int, row: int, *, marked: bool) -> list[Operation]:
-        """A step: prepare, clear the L2 cache, time, compare. Events and the mark carry its index."""
+    def operations(self, step: Step, index: int, row: int) -> list[Operation]:
+        """A step: prepare, clear the L2 cache, time, compare."""
         gpu, session = self.gpu, step.session
         outputs = len(session.data.outputs)
         operations = list(session.prepare(step.slots, step.poison, step.rivals))
-        if marked:
-            operations.append(gpu.mark(index + 1))
         if self.timing.clear_l2:
             operations.append(gpu.clear_l2(index + 1))
-        operations += [gpu.record(2 * index), *step.timed, gpu.record(2 * index + 1)]
+        operations += [gpu.record(0), *step.timed, gpu.record(1)]
         for position, slot in enumerate(step.slots):
             operations += session.compare(slot, row + position * outputs)
         return operations
 
 
 class _Batch:
-    """Steps put into the stream at once. The last one looks after guard bands and inputs too."""
+    """Steps whose results are looked at together. The last batch looks after guard bands and inputs too.
+
+    Each step is put into the stream behind a gate of its own. Behind a common one the queue would be long, and the GPU
+    reads a long queue with pauses: 0.5 to 1 us more between two events, by turns from one batch to the next (seen on an
+    H200; docs/trust.md).
+    """
 
     def __init__(
         self, bench: Bench, steps: Sequence[Step], sessions: Sequence[CaseSession], *, last: bool
     ) -> None:
         self.bench = bench
         self.steps = steps
-        self.sessions = sessions
         self._watchers = list(sessions) if last else []
         self._rows_a_step = len(sessions[0].data.outputs) * len(steps[0].slots)
         self._compared = self._rows_a_step * len(steps)
         self._rows = self._compared + sum(len(session.watched) for session in self._watchers)
-        self._first = 0
 
-    def operations(self, first: int) -> list[Operation]:
-        """Everything, with events from step number ``first`` on."""
-        gpu, self._first = self.bench.gpu, first
-        marked = len(self.sessions) > 1
-        operations = [gpu.zero_rows(self._rows)]
+    def run(
+        self, opening: Sequence[Operation], deadline: float, meanwhile: Callable[[], None]
+    ) -> list[float]:
+        """Times in ms, one a step; ``meanwhile`` is called once, while the GPU works."""
+        gpu, driver = self.bench.gpu, self.bench.gpu.driver
+        before = [*opening, gpu.zero_rows(self._rows)]
+        samples, last = [], len(self.steps) - 1
         for position, step in enumerate(self.steps):
             row = position * self._rows_a_step
-            operations += self.bench.operations(step, first + position, row, marked=marked)
-        row = self._compared
-        for session in self._watchers:
-            operations += session.watched.operations(gpu, gpu.trusted.canaries[_TIMED_CANARY], row)
-            row += len(session.watched)
-        return [*operations, gpu.fetch_rows(self._rows)]
+            after = self._closing() if position == last else []
+            operations = [*before, *self.bench.operations(step, position, row), *after]
+            self._run(step, operations, deadline, meanwhile if position == last // 2 else None)
+            samples.append(driver.elapsed_ms(gpu.event(0), gpu.event(1)))
+            before = []
+        return samples
 
-    def run(self, operations: Sequence[Operation], meanwhile: Callable[[], None]) -> float:
-        """Run and judge; the worst error in multiples of the tolerance."""
-        gpu, timeout_s = self.bench.gpu, self.bench.timeout_s
-        try:
-            done = gpu.run(operations, timeout_s, gated=True, meanwhile=meanwhile)
-        except LaunchRefused as error:
-            raise self._refused(error).refused(error) from None
-        except CudaError as error:
-            if error.sticky:
-                raise self._reached().crashed(error, None) from None
-            raise
-        if not done:
-            raise self._reached().overdue(timeout_s, None)
-        return self._judge()
-
-    def _judge(self) -> float:
+    def judge(self) -> float:
+        """Judge all of it; the worst error in multiples of the tolerance."""
         found = self.bench.gpu.read_rows(self._rows)
         row = self._compared
         for session in self._watchers:
@@ -179,16 +162,32 @@ class _Batch:
             step.session.judge(found[start : start + self._rows_a_step], step)
         return float(found["worst"][: self._compared].max(initial=0.0))
 
-    def _refused(self, error: LaunchRefused) -> CaseSession:
-        owners = [s for s in self.sessions if any(error.launch is own for own in s.request.plan.launches)]
-        return owners[0] if owners else self.sessions[0]
+    def _run(
+        self,
+        step: Step,
+        operations: Sequence[Operation],
+        deadline: float,
+        meanwhile: Callable[[], None] | None,
+    ) -> None:
+        left = max(deadline - time.monotonic(), 0.0)
+        try:
+            done = self.bench.gpu.run(operations, left, gated=True, meanwhile=meanwhile)
+        except LaunchRefused as error:
+            raise step.session.refused(error) from None
+        except CudaError as error:
+            if error.sticky:
+                raise step.session.crashed(error, None) from None
+            raise
+        if not done:
+            raise step.session.overdue(self.bench.timeout_s, None)
 
-    def _reached(self) -> CaseSession:
-        """Whose step was running: duels mark every step."""
-        if len(self.sessions) == 1:
-            return self.sessions[0]
-        index = max(self.bench.gpu.progress - 1 - self._first, 0)
-        return self.steps[min(index, len(self.steps) - 1)].session
+    def _closing(self) -> list[Operation]:
+        gpu, operations = self.bench.gpu, []
+        row = self._compared
+        for session in self._watchers:
+            operations += session.watched.operations(gpu, gpu.trusted.canaries[_TIMED_CANARY], row)
+            row += len(session.watched)
+        return [*operations, gpu.fetch_rows(self._rows)]
 
 
 def is_short(case: CaseRequest, timing: TimingProtocol) -> bool:
