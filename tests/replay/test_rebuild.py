@@ -1,17 +1,21 @@
 """The winner rebuilt from the memory: same, tampered, other toolchain, other problem, other device, noise."""
 
 import shutil
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kernelwright.core.outcome import Status
+from kernelwright.devices.base import DuelResult
+from kernelwright.harness.protocol import Built
 from kernelwright.memory.records import ProblemRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import bundled_names, load_problem
 from kernelwright.replay import Part, Replayed, Verdict, read_subject, rebuild
 from kernelwright.replay.problem_files import as_toml, write_problem
+from kernelwright.replay.subject import library_of
 
 from .campaigns import GPU, NAME, TIMES, Gpu, make_campaign, opener, tampered
 
@@ -170,3 +174,52 @@ def test_json_as_toml() -> None:
         "e": [],
     }
     assert tomllib.loads(as_toml({**table, "none": None})) == table
+
+
+class WithLibrary(Gpu):
+    """The library takes 1.25 of a base unit a case, or is wrong."""
+
+    answer: Status = Status.MEASURED
+
+    async def against_library(
+        self, challenger: Built, rounds: int, cases: Collection[str] | None = None
+    ) -> DuelResult:
+        if self.answer is not Status.MEASURED:
+            return DuelResult(self.answer, "C[3] is 4", "values", "incumbent")
+        fought = await self.duel(challenger, challenger, rounds, cases)
+        slower = [
+            replace(case, incumbent_ms=tuple(2 * t for t in case.incumbent_ms)) for case in fought.cases
+        ]
+        return replace(fought, cases=tuple(slower), library="PyTorch 9.9")
+
+
+async def test_the_vendor_library_beside_the_winner_is_told_and_decides_nothing(finished: Path) -> None:
+    harness = WithLibrary(TIMES)
+    found = part(await replay(finished, harness), "library")
+    assert found.verdict is Verdict.DIFFERS
+    assert found.reason.startswith("0.5")
+    assert found.reason.endswith("of PyTorch 9.9's time on this device")
+    harness.answer = Status.WRONG
+    result = await replay(finished, harness)
+    assert part(result, "library").reason == "no reference: the incumbent ended as wrong (values): C[3] is 4"
+    assert result.verdict is Verdict.REPRODUCED
+
+
+def test_the_library_of_the_same_problem_comes_with_it(finished: Path, tmp_path: Path) -> None:
+    with Memory.open(finished, read_only=True) as memory:
+        subject = read_subject(memory, NAME)
+        assert "torch.add" in library_of(subject)
+        assert library_of(replace(subject, problem_here="softmax")) == ""
+        assert library_of(replace(subject, problem_here="/not/there")) == ""
+        problem = write_problem(subject.problem, tmp_path / "p", library=library_of(subject))
+        assert "torch.add" in problem.library_source
+
+
+async def test_a_problem_that_lies_elsewhere_is_compared(finished: Path) -> None:
+    with Memory.open(finished, read_only=True) as memory:
+        subject = replace(read_subject(memory, NAME), problem_here="softmax")
+        result = await rebuild(subject, opener(Gpu(TIMES)))
+    assert (
+        "changed since: the specification and reference and baseline of softmax"
+        in part(result, "problem").reason
+    )

@@ -4,6 +4,7 @@ Times of two sessions cannot be paired, but ratios can be compared: what is diff
 different for both sides.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import exp, log
 from typing import Final
@@ -11,8 +12,7 @@ from typing import Final
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Status
 from kernelwright.core.statistics import LOOKS, Decision, decide
-from kernelwright.devices.base import DuelCase
-from kernelwright.harness.protocol import Built, Harness
+from kernelwright.devices.base import DuelCase, DuelResult
 from kernelwright.replay.verdicts import Part, failed, reproduced, unknown
 
 NARROW: Final = 0.01
@@ -64,9 +64,11 @@ def interval_of(decision: Decision) -> Interval | None:
     return Interval(decision.ratio, decision.low, decision.high)
 
 
-async def fight(
-    harness: Harness, challenger: Built, incumbent: Built, objective: Objective, order: list[str]
-) -> Interval | str:
+Rounds = Callable[[int], Awaitable[DuelResult]]
+"""So many more paired rounds."""
+
+
+async def fight(rounds: Rounds, objective: Objective, order: list[str]) -> Interval | str:
     """Ratio of the challenger's time to the incumbent's in as many rounds as it needs, or why there is none.
 
     ``order`` is the problem's order of cases.
@@ -75,7 +77,7 @@ async def fight(
     found: Interval | None = None
     before = 0
     for look in LOOKS:
-        result = await harness.duel(challenger, incumbent, look - before)
+        result = await rounds(look - before)
         before = look
         if result.status is not Status.MEASURED or not result.cases:
             side = f"the {result.at_fault} " if result.at_fault else ""

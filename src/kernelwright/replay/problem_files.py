@@ -7,13 +7,17 @@ from typing import Any, Final
 
 from kernelwright.core.errors import UserError
 from kernelwright.memory.records import ProblemRecord
-from kernelwright.problems.loader import Problem, load_problem
+from kernelwright.problems.loader import LIBRARY_FILE, Problem, load_problem
 
 _DELETE: Final = "\x7f"
 
 
-def write_problem(record: ProblemRecord, folder: Path, catalogue: Mapping[str, str] | None = None) -> Problem:
-    """Write the problem's files (and a ``catalogue`` of sources by name) into a new folder; the problem they load as.
+def write_problem(
+    record: ProblemRecord, folder: Path, catalogue: Mapping[str, str] | None = None, *, library: str = ""
+) -> Problem:
+    """Write the problem's files into a new folder; the problem they load as.
+
+    A ``catalogue`` of sources by name and the text of a ``library`` come beside them: they are no part of the problem.
 
     Raises UserError, one line, when this version reads another problem out of them than was recorded.
     """
@@ -21,6 +25,8 @@ def write_problem(record: ProblemRecord, folder: Path, catalogue: Mapping[str, s
     (folder / "problem.toml").write_text(as_toml(json.loads(record.spec)), encoding="utf-8")
     (folder / "reference.py").write_text(record.reference, encoding="utf-8", newline="")
     (folder / "baseline.cu").write_text(record.baseline, encoding="utf-8", newline="")
+    if library:
+        (folder / LIBRARY_FILE).write_text(library, encoding="utf-8", newline="")
     for name, source in (catalogue or {}).items():
         (folder / "catalogue").mkdir(exist_ok=True)
         (folder / "catalogue" / f"{name}.cu").write_text(source, encoding="utf-8", newline="")

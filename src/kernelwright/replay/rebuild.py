@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 from kernelwright import __version__
@@ -14,17 +15,20 @@ from kernelwright.certificate.facts import Facts
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
+from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
-from kernelwright.devices.base import TimingProtocol
+from kernelwright.devices.base import DuelResult, TimingProtocol
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, Harness
 from kernelwright.replay.paired import Interval, compared, fight, interval_of, process_spread
 from kernelwright.replay.problem_files import write_problem
-from kernelwright.replay.subject import Subject, memory_part, problem_part, readable
+from kernelwright.replay.subject import Subject, library_of, memory_part, problem_part, readable
 from kernelwright.replay.times import shifts, timed_otherwise, times_part
 from kernelwright.replay.verdicts import (
+    Numbers,
     Part,
     Replayed,
+    Verdict,
     differs,
     failed,
     has_failed,
@@ -77,7 +81,7 @@ async def _again(subject: Subject, facts: Facts, open_harness: OpenHarness) -> l
     with tempfile.TemporaryDirectory(prefix="kernelwright-replay-") as scratch:
         folder = Path(scratch) / "problem"
         try:
-            await asyncio.to_thread(write_problem, subject.problem, folder)
+            await asyncio.to_thread(write_problem, subject.problem, folder, library=library_of(subject))
         except UserError as error:
             return [unknown("problem", f"{error}")]
         async with open_harness(folder) as harness:
@@ -120,6 +124,7 @@ class _Session:
         baseline = Built(self.baseline, compiled)
         before = await self.harness.benchmark(baseline.candidate, baseline.compiled)
         parts.append(await self._ratio(winner, baseline))
+        parts += await self._library(winner)
         return [*parts, *self._times(outcome, before)]
 
     async def _sanitized(self, winner: Built) -> Part:
@@ -131,16 +136,7 @@ class _Session:
         return failed("sanitizer", f"{result.status}: {result.reason}")
 
     async def _ratio(self, winner: Built, baseline: Built) -> Part:
-        order = [timing.case for timing in self.subject.winner.outcome.cases]
-        now_order = [case.id for case in self.facts.problem.cases(slow=False)]
-        now_order += [case.id for case in self.facts.problem.cases(slow=True)]
-        now = await fight(
-            self.harness,
-            winner,
-            baseline,
-            shown_in(self.facts.objective),
-            list(dict.fromkeys(order + now_order)),
-        )
+        now = await fight(partial(self.harness.duel, winner, baseline), *self._terms())
         if isinstance(now, str):
             at_fault = failed if now.startswith("the challenger ") else unknown
             return at_fault("ratio", now.replace("the challenger", "the incumbent", 1))
@@ -153,6 +149,27 @@ class _Session:
         then, paired = self._recorded(now)
         spread = process_spread(time, same_device=self._same_device)
         return compared(then, now, spread, paired=paired)
+
+    def _terms(self) -> tuple[Objective, list[str]]:
+        """What ratios are shown in, and the order of the cases."""
+        order = [timing.case for timing in self.subject.winner.outcome.cases]
+        order += [case.id for slow in (False, True) for case in self.facts.problem.cases(slow=slow)]
+        return shown_in(self.facts.objective), list(dict.fromkeys(order))
+
+    async def _library(self, winner: Built) -> list[Part]:
+        """The vendor library beside the winner, on this device: told, and nothing is decided by it."""
+        names: list[str] = []
+
+        async def rounds(number: int) -> DuelResult:
+            result = await self.harness.against_library(winner, number)
+            names.append(result.library)
+            return result
+
+        now = await fight(rounds, *self._terms())
+        if isinstance(now, Interval):
+            numbers: Numbers = {"ratio": now.ratio, "low": now.low, "high": now.high}
+            return [Part("library", Verdict.DIFFERS, f"{now} of {names[-1]}'s time on this device", numbers)]
+        return [] if "not_run" in now else [differs("library", f"no reference: {now}")]
 
     @property
     def _same_device(self) -> bool:

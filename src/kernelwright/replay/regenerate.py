@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -188,7 +189,7 @@ async def _compare(facts: Facts, problem: Path, terms: Terms, settings: Settings
         ):
             return reproduced("winner", f"the same binary was found again: {found}")
         order = [case.id for case in facts.problem.cases(slow=terms.slow)]
-        now = await fight(harness, sides[0], sides[1], shown_in(facts.objective), order)
+        now = await fight(partial(harness.duel, sides[0], sides[1]), shown_in(facts.objective), order)
     return reached(f"{found}", now)
 
 

@@ -42,6 +42,8 @@ class Subject:
     winner_template: TemplateRecord
     baseline: Experiment
     baseline_template: TemplateRecord
+    problem_here: str = ""
+    """Where the problem is to be found here; by default as the campaign called it."""
 
     @property
     def is_baseline(self) -> bool:
@@ -64,7 +66,7 @@ class Subject:
         return next((duel for duel in reversed(duels) if duel.confirmation), duels[-1] if duels else None)
 
 
-def read_subject(memory: Memory, name: str) -> Subject:
+def read_subject(memory: Memory, name: str, problem: str = "") -> Subject:
     """Raises UserError, one line, when there is nothing to replay."""
     campaign = memory.campaign(name)
     _readable_records(memory, campaign)
@@ -95,6 +97,7 @@ def read_subject(memory: Memory, name: str) -> Subject:
         winner_template=templates[winner.template],
         baseline=first,
         baseline_template=templates[first.template],
+        problem_here=problem or settings.problem,
     )
 
 
@@ -215,7 +218,7 @@ def _missing(document: Certificate, subject: Subject) -> str:
 
 def problem_part(subject: Subject) -> Part:
     """Whether the problem that goes by the campaign's name here is still the recorded one."""
-    name = subject.settings.problem
+    name = subject.problem_here
     try:
         here = load_problem(name)
     except UserError as error:
@@ -232,6 +235,15 @@ def problem_part(subject: Subject) -> Part:
     return differs(
         "problem", f"changed since: the {changed} of {name} here is another; the recorded one is replayed"
     )
+
+
+def library_of(subject: Subject) -> str:
+    """Text of the vendor library of the recorded problem, where that is here; no library is recorded."""
+    try:
+        here = load_problem(subject.problem_here)
+    except UserError:
+        return ""
+    return here.library_source if here.id == subject.problem.id else ""
 
 
 def recorded_problem(record: ProblemRecord) -> Problem:

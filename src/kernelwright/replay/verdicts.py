@@ -15,6 +15,9 @@ class Verdict(StrEnum):
     DIFFERS = "differs"
 
 
+Numbers = dict[str, float | int | str | None]
+
+
 @dataclass(frozen=True)
 class Part:
     """One thing that was looked at. ``numbers`` are for scripts."""
@@ -22,7 +25,7 @@ class Part:
     name: str
     verdict: Verdict
     reason: str
-    numbers: dict[str, float | int | str | None] | None = None
+    numbers: Numbers | None = None
 
     def __str__(self) -> str:
         return f"{self.name}: {self.verdict}: {self.reason}"
