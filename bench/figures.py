@@ -19,7 +19,15 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
-RECORDED = ("softmax", "reduce_sum", "gemm", "layer_norm")
+RECORDED = {
+    "softmax": "softmax",
+    "reduce_sum": "reduce_sum",
+    "gemm": "gemm",
+    "layer_norm": "examples/layer_norm",
+    "catalogue_softmax": "softmax",
+    "catalogue_gemm": "gemm",
+}
+"""Memories in ``campaigns_h200`` and their problems; the first four were led by a language model."""
 PYTHON = sys.executable
 
 
@@ -48,9 +56,18 @@ def parts(device: str, out: Path) -> list[Part]:
             f"replay_{name}",
             60.0,
             "docs/results.md",
-            kernelwright("replay", "last", "--dir", str(out / "memories" / name), "--device", device),
+            kernelwright(
+                "replay",
+                "last",
+                "--dir",
+                str(out / "memories" / name),
+                "--device",
+                device,
+                "--problem",
+                problem,
+            ),
         )
-        for name in RECORDED
+        for name, problem in RECORDED.items()
     ]
     problems = ("softmax", "reduce_sum", "gemm", "examples/layer_norm")
     live = ("--seconds", "60", "--compile-workers", "12", "--dir", str(out / "live"))

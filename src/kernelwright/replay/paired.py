@@ -27,8 +27,8 @@ SPREAD: Final = 0.02
 LONG_SPREAD: Final = 0.005
 """The same for longer ones."""
 LAUNCH_MS: Final = 0.0005
-"""By how much a run's time may differ, whatever its length, from one device of a model to another: 0.3 to 0.4 us were
-seen between H200s (docs/replay.md)."""
+"""By how much a run's time may differ, whatever its length, on another device of a model: 0.3 to 0.4 us were seen
+between a campaign on one H200 and its replay on another (docs/replay.md)."""
 
 
 def process_spread(time_ms: float, *, same_device: bool) -> float:
