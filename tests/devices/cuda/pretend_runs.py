@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelwright.core.errors import DeviceLost, KernelwrightError
+from kernelwright.core.errors import DeviceLost, KernelwrightError, ProblemError
 from kernelwright.core.launch import KernelArgument, LaunchSpec, ResolvedPlan, ScratchSpec
 from kernelwright.devices.base import (
     Buffer,
@@ -244,6 +244,8 @@ class Copies(VectorAdd):
             enqueue([self.gpu.copy(at["C"], at[source], 4 * N)])
 
         assert tensors["A"].__cuda_array_interface__["shape"] == (N,)
+        if self.fault == "absent":
+            raise ProblemError("library.py: has no function 'library'")
         return call
 
 
@@ -273,7 +275,7 @@ def library(runner: CudaRunner, artifact: Path) -> None:
     fight("events")
     fight("graph", floor_ms=0.001)
     tell({"name": "tf32", "allowed": switch.allow_tf32})
-    for fault in ("wrong", "raises"):
+    for fault in ("wrong", "raises", "absent"):
         fight(fault, fault)
         fight(f"graph {fault}", fault, floor_ms=0.001)
     fight("after all")

@@ -273,6 +273,8 @@ def test_a_duel_with_the_vendor_library(driver: Path) -> None:
         assert wrong[2:] == ["values", "incumbent", "PyTorch 9.9"]
         assert raises[1:4] == ["the library: no such convolution", "launch limits", "incumbent"]
         assert not found[f"{prefix}raises"]["broken"]
+        absent = found[f"{prefix}absent"]["parts"]
+        assert absent[1:4] == ["library.py: has no function 'library'", "launch limits", "incumbent"]
 
 
 def test_throttled_blocks_are_taken_again(driver: Path) -> None:

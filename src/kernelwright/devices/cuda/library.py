@@ -79,7 +79,7 @@ class Library:
         """Not asked for: a call of the library is no launch of a candidate."""
         return self.failed(error)
 
-    def failed(self, error: CudaError) -> CandidateFailed:
+    def failed(self, error: CudaError | ProblemError) -> CandidateFailed:
         """The library's own words, where it said any."""
         return CandidateFailed(Status.LAUNCH_FAILED, self._fault or str(error), Check.LAUNCH_LIMITS)
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import DeviceLost, MissingError
+from kernelwright.core.errors import DeviceLost, MissingError, ProblemError
 from kernelwright.core.outcome import CaseTiming, Status
 from kernelwright.devices.base import (
     CaseRequest,
@@ -123,8 +123,8 @@ class CudaRunner:
         with Library(self.gpu, source) as library:
             try:
                 yield library
-            except CudaError as error:
-                if error.sticky:
+            except (CudaError, ProblemError) as error:
+                if isinstance(error, CudaError) and error.sticky:
                     raise
                 failure = library.failed(error)
                 failure.side = "incumbent" if request.challenger.artifact else "challenger"
