@@ -1,5 +1,6 @@
 """The vendor library as a strong reference: asked at the beginning and the end, noted, told in prompts and certificates."""
 
+import asyncio
 import json
 from collections.abc import Collection
 from pathlib import Path
@@ -21,9 +22,11 @@ class WithLibrary(FakeHarness):
     """A device whose library takes 0.3 ms, or says why not."""
 
     refusal: DuelResult | None = None
+    silent = False
+    undisturbed = 1.0
 
-    def __init__(self) -> None:
-        super().__init__(TIMES)
+    def __init__(self, *, exclusive: bool = True) -> None:
+        super().__init__(TIMES, exclusive=exclusive)
         self.asked: list[tuple[str, int]] = []
 
     async def against_library(
@@ -32,6 +35,9 @@ class WithLibrary(FakeHarness):
         self.asked.append((str(challenger.candidate), rounds))
         if self.refusal:
             return self.refusal
+        if self.silent:
+            await asyncio.Event().wait()
+        rounds = int(self.undisturbed * rounds)
         time = self.true_times.get(key(challenger.candidate), TIMES[key(challenger.candidate)])
         assert not isinstance(time, Status)
         ours = tuple(time * (1 + 0.001 * (i % 5 - 2)) for i in range(rounds))
@@ -84,3 +90,37 @@ async def test_no_library_is_no_fault_of_the_campaign(
         assert result.state == "finished"
         assert STRONGEST not in memory.notes("c1")
     assert len(harness.asked) == asked
+
+
+async def test_on_another_machine_it_is_one_trip_at_the_end(tmp_path: Path) -> None:
+    harness = WithLibrary(exclusive=False)
+    with Memory.open(tmp_path / "memory.db") as memory:
+        result = await make(memory, harness, seconds=strongest.WORTH_S, evaluations=6).run()
+        note = json.loads(memory.notes("c1")[STRONGEST])
+    assert result.incumbent is not None
+    assert harness.asked == [(result.incumbent.description, 16)]
+    assert note["ratio"] == pytest.approx(0.25 / 0.3, rel=0.01)
+    assert note["source"] == "16 paired rounds"
+
+
+async def test_a_machine_that_never_answers_does_not_fail_the_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strongest, "AWAITED", 0.001)
+    harness = WithLibrary(exclusive=False)
+    harness.silent = True
+    with Memory.open(tmp_path / "memory.db") as memory:
+        result = await make(memory, harness).run()
+        assert STRONGEST not in memory.notes("c1")
+    assert (result.state, len(harness.asked)) == ("finished", 1)
+    assert result.confirmation is not None
+
+
+@pytest.mark.parametrize("exclusive", [True, False])
+async def test_a_device_that_was_never_undisturbed_is_no_comparison(tmp_path: Path, exclusive: bool) -> None:
+    harness = WithLibrary(exclusive=exclusive)
+    harness.undisturbed = 0.05
+    with Memory.open(tmp_path / "memory.db") as memory:
+        result = await make(memory, harness).run()
+        assert STRONGEST not in memory.notes("c1")
+    assert result.state == "finished"

@@ -1,5 +1,6 @@
 """The vendor library as a strong reference: timed in turn with the baseline at the beginning, with the winner at the end."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from math import log
@@ -10,12 +11,18 @@ from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Entry
 from kernelwright.core.outcome import Status
 from kernelwright.core.statistics import CONFIDENCE, LOOKS, Decision, decide, medians
+from kernelwright.devices.base import DuelResult
+from kernelwright.harness.protocol import Built
 
 STRONGEST: Final = "strongest"
 NARROW: Final = 0.01
 """Width of the log ratio's interval below which no more rounds are run."""
 WORTH_S: Final = 100.0
 """A shorter campaign asks at its end only: PyTorch takes seconds to load."""
+ONE_TRIP: Final = LOOKS[1:2]
+"""Rounds where each look is a trip to another machine."""
+AWAITED: Final = 0.5
+"""Most of the budget's rest that such a trip is waited for: a campaign must not fail for want of it."""
 
 
 class Strongest:
@@ -26,26 +33,33 @@ class Strongest:
         self._off = False
 
     async def begin(self, baseline: Entry) -> None:
-        """The library's times, for prompts and people; once a campaign, and not in a short one."""
-        if self._scene.budget.seconds >= WORTH_S and not self._noted():
+        """The library's times, for prompts and people; once a campaign, not in a short one, not by a trip."""
+        worth = self._scene.harness.exclusive and self._scene.budget.seconds >= WORTH_S
+        if worth and not self._noted():
             await self.look(baseline, LOOKS[:1])
 
     async def look(self, entry: Entry, looks: Sequence[int] = LOOKS) -> None:
-        """The ratio of a candidate's time to the library's, until its interval is narrow; noted with its times by case."""
+        """The ratio of a candidate's time to the library's, until its interval is narrow; noted with its times by case.
+
+        Another machine has :data:`ONE_TRIP`.
+        """
         scene = self._scene
-        if self._off or not scene.harness.exclusive:
+        if self._off:
             return
+        looks = looks if scene.harness.exclusive else ONE_TRIP
         built = await scene.binaries.of(scene.candidates[entry.candidate])
         if built.compiled.status is not None:
             return
         batches: Batches = []
         decision, name, before = None, "", 0
         for look in looks:
-            result = await scene.harness.against_library(built, look - before)
+            result = await self._asked(built, look - before)
             before = look
             if result.status is not Status.MEASURED or not result.cases:
                 self._missing(result.status, result.reason, result.at_fault)
                 break
+            if min(min(len(case.challenger_ms), len(case.incumbent_ms)) for case in result.cases) < 2:
+                continue  # the device was never undisturbed
             name = result.library
             batches.append(in_order(result.cases, entry))
             decision = decide(batches, shown_in(scene.standing.objective), 1)
@@ -53,6 +67,18 @@ class Strongest:
                 break
         if decision is not None and decision.ratio is not None:
             self._note(name, entry.candidate, decision, medians(batches, "incumbent_ms"))
+
+    async def _asked(self, built: Built, rounds: int) -> DuelResult:
+        harness, budget = self._scene.harness, self._scene.budget
+        if harness.exclusive:
+            return await harness.against_library(built, rounds)
+        try:
+            async with asyncio.timeout(AWAITED * budget.left):
+                return await harness.against_library(built, rounds)
+        except TimeoutError:
+            return DuelResult(
+                Status.NOT_RUN, "PyTorch on the other machine did not answer in half of the budget's rest"
+            )
 
     def _note(self, name: str, candidate: str, decision: Decision, times: Mapping[str, float]) -> None:
         note = {

@@ -29,7 +29,7 @@ from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult
 from kernelwright.harness.setup import DEVICES
-from kernelwright.problems.loader import load_problem
+from kernelwright.problems.loader import LIBRARY_FILE, load_problem
 
 COMPILES_KEPT: Final = 128
 FAULTS_TO_STOP: Final = 3
@@ -171,8 +171,10 @@ def _problem_folder(batch: Batch, place: Path) -> Path:
         ("problem.toml", files.toml),
         ("reference.py", files.reference),
         ("baseline.cu", files.baseline),
+        (LIBRARY_FILE, files.library),
     ):
-        (folder / name).write_text(text, encoding="utf-8")
+        if text or name != LIBRARY_FILE:
+            (folder / name).write_text(text, encoding="utf-8")
     problem = load_problem(folder)
     cases = tuple(case.id for case in problem.cases(slow=batch.terms.slow_cases))
     if problem.id != files.id or cases != batch.terms.cases:
@@ -217,6 +219,9 @@ class _Bench:
         if item.kind == "duel":
             self.sheet.add(id_, dueled=await self._duel(item, sides[0], sides[1]))
             return
+        if item.kind == "library":
+            self.sheet.add(id_, dueled=await self._against_library(item, sides[0]))
+            return
         built, compiled = sides[0], sides[0].compiled
         if item.kind == "profile":
             self.sheet.add(id_, profiled=await self._profile(built, (item.cases or ("",))[0]))
@@ -244,8 +249,13 @@ class _Bench:
     async def _duel(self, item: Item, challenger: Built, incumbent: Built) -> DuelResult:
         for name, side in (("challenger", challenger), ("incumbent", incumbent)):
             if side.compiled.status is not None:
-                return DuelResult(side.compiled.status, side.compiled.reason, side.compiled.check, name)
+                return _not_built(name, side.compiled.status, side.compiled)
         return await self.harness.duel(challenger, incumbent, item.rounds, item.cases)
+
+    async def _against_library(self, item: Item, challenger: Built) -> DuelResult:
+        if challenger.compiled.status is not None:
+            return _not_built("challenger", challenger.compiled.status, challenger.compiled)
+        return await self.harness.against_library(challenger, item.rounds, item.cases)
 
     async def _built(self, candidate: Candidate) -> Built:
         """With its binary; the newest are compiled once only."""
@@ -256,3 +266,7 @@ class _Bench:
         while len(self.compiles) > COMPILES_KEPT:
             self.compiles.popitem(last=False)
         return Built(candidate, await asyncio.shield(task))
+
+
+def _not_built(side: str, status: Status, compiled: CompileResult) -> DuelResult:
+    return DuelResult(status, compiled.reason, compiled.check, side)

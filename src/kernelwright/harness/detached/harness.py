@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
+from kernelwright import __version__
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, UserError
@@ -76,7 +77,8 @@ class DetachedHarness:
         self._idle_s, self._poll_s = idle_s, poll_s
         self._cases = self.problem.cases(slow=slow_cases)
         self._terms = terms_of(self.problem, slow_cases=slow_cases, seed=seed, timing=self.timing)
-        self._terms_id = self._terms.id
+        self._library_terms = self._terms.with_library(self.problem.library_source)
+        self._terms_id, self._library_id = self._terms.id, self._library_terms.id
         self._seed, self._slow, self._workers, self._strict = seed, slow_cases, compile_workers, strict
         self._header: Header | None = None
         self._compiler: LocalHarness | None = None
@@ -205,7 +207,7 @@ class DetachedHarness:
         A trip costs more than rounds: those of the next looks travel with the first, and so does the sanitizer's
         turn, which comes next for a challenger that wins. Nobody sees a round before it is asked for.
         """
-        chosen = None if cases is None else tuple(case.id for case in self._cases if case.id in cases)
+        chosen = self._chosen(cases)
         both = (challenger.candidate, incumbent.candidate)
         key = (both[0].id, both[1].id, chosen)
         fought, self._fought = self._fought, None
@@ -222,9 +224,30 @@ class DetachedHarness:
     async def against_library(
         self, challenger: Built, rounds: int, cases: Collection[str] | None = None
     ) -> DuelResult:
-        """Not asked for."""
-        del challenger, rounds, cases
-        return DuelResult(Status.NOT_RUN, "vendor libraries are not asked on another machine")
+        """A candidate and the vendor library in turn, on the other machine; every call is a trip.
+
+        None is made where the answer is known: no library, no GPU, or a version that may not know the request.
+        """
+        if self.facts.kind != "cuda":
+            return DuelResult(
+                Status.NOT_RUN, f"vendor libraries are asked on GPUs only, not on {self.facts.kind}"
+            )
+        if not self.problem.library_source:
+            return DuelResult(Status.NOT_RUN, f"{self.problem.name} names no vendor library (library.py)")
+        if self._header is not None and self._header.kernelwright != __version__:
+            there = self._header.kernelwright
+            return DuelResult(
+                Status.NOT_RUN,
+                f"PyTorch is not asked where kernelwright is {there}, here it is {__version__}",
+            )
+        chosen = self._chosen(cases)
+        result = await self._about("library", challenger.candidate, rounds=rounds, cases=chosen)
+        assert result.dueled is not None
+        return result.dueled
+
+    def _chosen(self, cases: Collection[str] | None) -> tuple[str, ...] | None:
+        """In the problem's order; ``None`` is all."""
+        return None if cases is None else tuple(case.id for case in self._cases if case.id in cases)
 
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:  # noqa: ARG002 - the protocol's
         """compute-sanitizer, or the checked mode, on the other machine."""
@@ -257,15 +280,18 @@ class DetachedHarness:
     def _foresee(self, kind: str, candidate: Candidate) -> None:
         """Let the first request of a kind about a candidate travel now; who makes it later finds the result."""
         item, sources = _item_about(kind, candidate)
-        if self._turns[item_id(self._terms_id, item)] == 0:
-            self._put(item_id(self._terms_id, item), item, sources)
+        if self._turns[self._id(item)] == 0:
+            self._put(self._id(item), item, sources)
+
+    def _id(self, item: Item) -> str:
+        return item_id(self._library_id if item.kind == "library" else self._terms_id, item)
 
     async def _ask(self, item: Item, sources: dict[str, Source]) -> Result:
         """The result of a request: at once when it is in the folder, and written only when it is not."""
-        plain = item_id(self._terms_id, item)
+        plain = self._id(item)
         item = item.model_copy(update={"turn": self._turns[plain]})
         self._turns[plain] += 1
-        id_ = item_id(self._terms_id, item)
+        id_ = self._id(item)
         if (result := self._results.get(id_)) is not None:
             return result
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
@@ -297,11 +323,13 @@ class DetachedHarness:
             self._flush()
 
     def _flush(self) -> None:
-        if not self._asked:
-            return
-        sources = {id_: source for _, used in self._asked.values() for id_, source in used.items()}
-        items = {id_: item for id_, (item, _) in self._asked.items()}
-        self.folder.add(Batch(terms=self._terms, sources=sources, items=items))
+        """One batch for what needs the library's file, one for everything else."""
+        for about_library, terms in ((False, self._terms), (True, self._library_terms)):
+            asked = {k: v for k, v in self._asked.items() if (v[0].kind == "library") == about_library}
+            if asked:
+                sources = {id_: source for _, used in asked.values() for id_, source in used.items()}
+                items = {id_: item for id_, (item, _) in asked.items()}
+                self.folder.add(Batch(terms=terms, sources=sources, items=items))
         self._asked.clear()
 
     async def _read(self) -> None:

@@ -11,7 +11,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration, Value
@@ -33,7 +41,16 @@ MAX_LINE_BYTES: Final = 4 << 20
 MAX_ITEMS: Final = 100_000
 MAX_PROBLEM_FILE: Final = 4 << 20
 T = TypeVar("T", bound=BaseModel)
-Kind = Literal["probe", "benchmark", "duel", "sanitize", "profile"]
+Kind = Literal["probe", "benchmark", "duel", "library", "sanitize", "profile"]
+_ANSWERS: Final = {
+    "benchmark": "outcome",
+    "duel": "dueled",
+    "library": "dueled",
+    "sanitize": "sanitized",
+    "profile": "profiled",
+}
+"""The field of a result by the kind of its item; a probe has none."""
+_LIBRARY: Final = re.compile(r"PyTorch \d[\w.+-]{0,59}\Z", re.ASCII)
 _KERNEL: Final = re.compile(r"[A-Za-z_]\w{0,199}\Z", re.ASCII)
 _METRIC: Final = re.compile(r"\w{1,100}(\.\w{1,100}){0,6}\Z", re.ASCII)
 _LAUNCH: Final = re.compile(r"[\d(),.]{0,60}\Z", re.ASCII)
@@ -94,22 +111,34 @@ class Item(Record):
 
     @model_validator(mode="after")
     def _has_its_sides(self) -> Self:
-        wanted = {"probe": 0, "benchmark": 1, "sanitize": 1, "profile": 1, "duel": 2}[self.kind]
-        if len(self.sides) != wanted or (self.kind == "duel") != bool(self.rounds):
-            raise ValueError(f"a {self.kind} has {wanted} candidates, and only a duel has rounds")
+        wanted = {"probe": 0, "duel": 2}.get(self.kind, 1)
+        if len(self.sides) != wanted or (self.kind in ("duel", "library")) != bool(self.rounds):
+            raise ValueError(f"a {self.kind} has {wanted} candidates, and only what runs in turn has rounds")
         if self.kind == "profile" and len(self.cases or ()) != 1:
             raise ValueError("a profile is of one case")
         return self
 
 
 class ProblemFiles(Record):
-    """A problem folder's three files; ``id`` is the content id that loading them must give."""
+    """A problem folder's files; ``id`` is the content id that loading them must give.
+
+    ``library`` (library.py) is no part of that id, and travels only with what is asked about it.
+    """
 
     id: str = Field(max_length=40)
     name: str = Field(max_length=200)
     toml: str = Field(max_length=MAX_PROBLEM_FILE)
     reference: str = Field(max_length=MAX_PROBLEM_FILE)
     baseline: str = Field(max_length=MAX_PROBLEM_FILE)
+    library: str = Field(default="", max_length=MAX_PROBLEM_FILE)
+
+    @model_serializer(mode="wrap")
+    def _as_before_without_library(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Batches that need none have the content, and so the hashes, that they had before there were any."""
+        values: dict[str, Any] = handler(self)
+        if not self.library:
+            del values["library"]
+        return values
 
 
 class Terms(Record):
@@ -125,6 +154,11 @@ class Terms(Record):
     def id(self) -> str:
         """Hash: items of equal terms may share a harness."""
         return digest_of(self.model_dump(mode="json"))[:32]
+
+    def with_library(self, source: str) -> Self:
+        """The same, with the problem's library.py."""
+        problem = self.problem.model_copy(update={"library": source})
+        return self.model_copy(update={"problem": problem})
 
 
 class Batch(Record):
@@ -210,15 +244,15 @@ class Result(Record):
 
     def fault(self, item: Item, cases: tuple[str, ...]) -> str:
         """Why this is no answer to the item; empty when it is."""
-        answers = {"benchmark": "outcome", "duel": "dueled", "sanitize": "sanitized", "profile": "profiled"}
-        wanted = answers.get(item.kind)
-        given = [name for name in answers.values() if getattr(self, name) is not None]
+        wanted = _ANSWERS.get(item.kind)
+        given = [name for name in dict.fromkeys(_ANSWERS.values()) if getattr(self, name) is not None]
         if given != ([wanted] if wanted else []):
             return f"is no answer to a {item.kind}"
         if self.outcome is not None:
             return _timing_fault(self.outcome, cases)
         if self.dueled is not None and self.dueled.status is Status.MEASURED:
-            return _duel_fault(self.dueled, item.cases or cases)
+            fault = _duel_fault(self.dueled, item.cases or cases)
+            return fault or (_library_fault(self.dueled, item, cases) if item.kind == "library" else "")
         return _profile_fault(self.profiled) if self.profiled is not None else ""
 
 
@@ -236,6 +270,17 @@ def _duel_fault(dueled: DuelResult, cases: tuple[str, ...]) -> str:
         return "times other cases than the problem has"
     samples = [s for case in dueled.cases for s in (*case.challenger_ms, *case.incumbent_ms)]
     return "" if _are_times(samples) else "has samples that are no times"
+
+
+def _library_fault(dueled: DuelResult, item: Item, cases: tuple[str, ...]) -> str:
+    """The name goes into prompts and certificates; what is noted of it has every case, and nothing decides again."""
+    if not _LIBRARY.match(dueled.library):
+        return "names no vendor library"
+    if sorted(case.case for case in dueled.cases) != sorted(item.cases or cases):
+        return "does not time every case once"
+    if any(len(s) > item.rounds for case in dueled.cases for s in (case.challenger_ms, case.incumbent_ms)):
+        return "has more rounds than were asked for"
+    return ""
 
 
 def _profile_fault(profiled: ProfileResult) -> str:
