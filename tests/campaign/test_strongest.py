@@ -9,6 +9,7 @@ import pytest
 
 from kernelwright.campaign import strongest
 from kernelwright.campaign.strongest import STRONGEST, strongest_ms
+from kernelwright.core.errors import HarnessError
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import DuelCase, DuelResult
 from kernelwright.harness.protocol import Built
@@ -21,7 +22,7 @@ from .test_campaign import TIMES, make
 class WithLibrary(FakeHarness):
     """A device whose library takes 0.3 ms, or says why not."""
 
-    refusal: DuelResult | None = None
+    refusal: DuelResult | HarnessError | None = None
     silent = False
     undisturbed = 1.0
 
@@ -33,6 +34,8 @@ class WithLibrary(FakeHarness):
         self, challenger: Built, rounds: int, cases: Collection[str] | None = None
     ) -> DuelResult:
         self.asked.append((str(challenger.candidate), rounds))
+        if isinstance(self.refusal, HarnessError):
+            raise self.refusal
         if self.refusal:
             return self.refusal
         if self.silent:
@@ -77,11 +80,13 @@ async def test_a_long_campaign_knows_it_from_the_beginning(tmp_path: Path) -> No
     [
         (DuelResult(Status.NOT_RUN, "PyTorch with CUDA is not usable here: pip install torch"), 1),
         (DuelResult(Status.WRONG, "C is wrong", "values", "incumbent"), 1),
+        (DuelResult(Status.CRASHED, "the device worker died", "crash"), 1),
         (DuelResult(Status.WRONG, "C is wrong", "values", "challenger"), 2),
+        (HarnessError("the device worker died twice"), 1),
     ],
 )
 async def test_no_library_is_no_fault_of_the_campaign(
-    tmp_path: Path, refusal: DuelResult, asked: int
+    tmp_path: Path, refusal: DuelResult | HarnessError, asked: int
 ) -> None:
     harness = WithLibrary()
     harness.refusal = refusal

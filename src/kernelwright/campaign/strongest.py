@@ -9,6 +9,7 @@ from typing import Final
 from kernelwright.campaign.duels import Batches, in_order, shown_in
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Entry
+from kernelwright.core.errors import HarnessError
 from kernelwright.core.outcome import Status
 from kernelwright.core.statistics import CONFIDENCE, LOOKS, Decision, decide, medians
 from kernelwright.devices.base import DuelResult
@@ -69,16 +70,16 @@ class Strongest:
             self._note(name, entry.candidate, decision, medians(batches, "incumbent_ms"))
 
     async def _asked(self, built: Built, rounds: int) -> DuelResult:
+        """A library that brings the worker down, or does not come, is no reference; the campaign has its result."""
         harness, budget = self._scene.harness, self._scene.budget
-        if harness.exclusive:
-            return await harness.against_library(built, rounds)
         try:
-            async with asyncio.timeout(AWAITED * budget.left):
+            async with asyncio.timeout(None if harness.exclusive else AWAITED * budget.left):
                 return await harness.against_library(built, rounds)
         except TimeoutError:
-            return DuelResult(
-                Status.NOT_RUN, "PyTorch on the other machine did not answer in half of the budget's rest"
-            )
+            reason = "PyTorch on the other machine did not answer in half of the budget's rest"
+        except HarnessError as error:
+            reason = f"PyTorch: {error}"
+        return DuelResult(Status.NOT_RUN, reason)
 
     def _note(self, name: str, candidate: str, decision: Decision, times: Mapping[str, float]) -> None:
         note = {
@@ -96,10 +97,10 @@ class Strongest:
     def _missing(self, status: Status, reason: str, at_fault: str) -> None:
         """A fault of the candidate is found by its own checks."""
         self._off = at_fault != "challenger"
-        if at_fault == "incumbent":
-            self._scene.listener.note(f"the vendor library is no reference here: {status}: {reason}")
-        elif status is Status.NOT_RUN and "PyTorch" in reason:
+        if status is Status.NOT_RUN and "PyTorch" in reason:
             self._scene.listener.note(f"no vendor library to compare with: {reason}")
+        elif self._off and status is not Status.NOT_RUN:
+            self._scene.listener.note(f"the vendor library is no reference here: {status}: {reason}")
 
     def _noted(self) -> bool:
         return STRONGEST in self._scene.memory.notes(self._scene.campaign)

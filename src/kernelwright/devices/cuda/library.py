@@ -130,7 +130,7 @@ def _torch(ordinal: int) -> Any:
         try:
             torch = importlib.import_module("torch")
             torch.zeros(1, device=f"cuda:{ordinal}").cpu()
-        except (ImportError, OSError, RuntimeError, AttributeError, AssertionError) as error:
+        except (ImportError, OSError, RuntimeError, AttributeError, AssertionError, MemoryError) as error:
             reason = " ".join(str(error).split())[:200]
             raise MissingError(
                 f"PyTorch with CUDA is not usable here ({reason}): pip install torch"
