@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from kernelwright.cli.main import main
+from kernelwright.memory.records import ProfileRecord
+from kernelwright.memory.store import Memory
+from kernelwright.report import Records
 
-from ..report.campaigns import NAME, write
+from ..report.campaigns import EVIL, NAME, write
 
 
 @pytest.fixture
@@ -60,4 +63,68 @@ def test_show_has_headline_and_chart(folder: Path, capsys: pytest.CaptureFixture
     assert data["headline"]["experiments"] == data["experiments"] == 60
     assert [step["cost_ms"] for step in data["trajectory"]] == sorted(
         (step["cost_ms"] for step in data["trajectory"]), reverse=True
+    )
+
+
+def profiled(folder: Path, *digests: str) -> str:
+    """Gives the leader profiles; its candidate's id."""
+    with Memory.open(folder / "memory.db", create=False) as memory:
+        leader = Records.read(memory, memory.campaign(NAME)).incumbent
+        assert leader is not None
+        for number, text in enumerate(digests):
+            memory.profile(
+                ProfileRecord(NAME, leader.candidate, "n", 1, "memory", text, "{}", f"occasion {number}", 9.0)
+            )
+    return leader.candidate
+
+
+def digests(capsys: pytest.CaptureFixture[str], folder: Path) -> list[str]:
+    """Of the leader: in ``report --format json`` and ``show --json``."""
+    words = (["report", "--format", "json"], ["show", "--json"])
+    return [
+        json.loads(command(capsys, *each, "--dir", f"{folder}"))["bottleneck"]["digest"] for each in words
+    ]
+
+
+def test_show_prints_the_digest_of_the_report(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    reported, shown = digests(capsys, folder)
+    assert shown == reported
+    assert shown.startswith("Bottleneck (static, no hardware counters, ")
+    assert f"\n{shown}\n" in command(capsys, "show", "--dir", f"{folder}")
+
+    profiled(folder, "an older digest", "Bottleneck (hardware counters, n): grid\nNumbers: SM % [3]")
+    reported, shown = digests(capsys, folder)
+    assert shown == reported == "Bottleneck (hardware counters, n): grid\nNumbers: SM % [3]"
+    said = command(capsys, "show", "--dir", f"{folder}")
+    assert f"\n{shown}\n" in said
+    assert "no hardware counters" not in said
+
+
+def test_show_has_no_digest_without_a_leader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "memory.db", 12, failing=1.0, state="failed")
+    assert "Bottleneck" not in command(capsys, "show", "--dir", f"{tmp_path}")
+    assert json.loads(command(capsys, "show", "--json", "--dir", f"{tmp_path}"))["bottleneck"] is None
+
+
+def test_show_has_every_profile_of_a_candidate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    leader = profiled(folder, "first\ndigest", "second digest")
+    said = command(capsys, "show", "--candidate", leader, "--dir", f"{folder}")
+    assert "\nprofile (occasion 0):\nfirst\ndigest\nprofile (occasion 1):\nsecond digest\n\n" in said
+    other = command(capsys, "show", "--candidate", "c000000", "--dir", f"{folder}")
+    assert "profile (leads):" in other
+    assert "second digest" not in other
+
+
+def test_show_spells_out_what_a_digest_hides(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    leader = profiled(folder, f"{EVIL}\x1b[2J [red]")
+    spelled = EVIL.replace("\u202e", "<U+202E>") + "<U+001B>[2J [red]\n"
+    assert spelled in command(capsys, "show", "--dir", f"{folder}")
+    assert f"profile (occasion 0):\n{spelled}" in command(
+        capsys, "show", "--candidate", leader, "--dir", f"{folder}"
     )

@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing is loaded, nothing is said, nothing overlaps, axe-core finds nothing."""
+"""The report in a real browser: nothing is loaded, nothing is said, nothing overlaps or is cut, axe-core finds nothing."""
 
 import json
 import shutil
@@ -57,5 +57,7 @@ def test_a_browser_has_nothing_to_say(tmp_path: Path, count: int, options: dict[
         assert view["scripts"] == 0
         assert view["overflow"] == 0
         assert view["overlaps"] == []
+        assert view["unwrapped"] == 0  # the digest, read without scrolling
+        assert view["cut_in_print"] == 0
         assert view["violations"] == []
         assert view["open_ms"] < 2000

@@ -1,14 +1,15 @@
 """Scales, places of labels, and numbers for people."""
 
 import itertools
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelwright.report.charts import NARROW, WIDE, duel_chart, lineage_tree, trajectory_chart
+from kernelwright.report.charts import NARROW, WIDE, case_bars, duel_chart, lineage_tree, trajectory_chart
 from kernelwright.report.charts.svg import Scale, apart, element, shortened
-from kernelwright.report.models import DuelRow, LineageNode, Mark, Step, Trajectory
+from kernelwright.report.models import CaseRow, DuelRow, LineageNode, Mark, Step, Trajectory
 from kernelwright.report.numbers import duration, milliseconds, plain
 from kernelwright.report.text import visible
 from kernelwright.report.views.terminal import HEIGHT, chart
@@ -80,6 +81,35 @@ def test_a_trajectory_marks_failures_and_numbers_jumps(width: int) -> None:
 def test_no_interval_no_chart() -> None:
     row = DuelRow(1, "a", "b", "keep", "broken", None, None, None, 0, 1.0)
     assert duel_chart((row,), WIDE) is None
+
+
+def bars(ratio: float, reference: float) -> tuple[float, float | None]:
+    """Where the label of a leader's bar begins, and the place of the strong reference's tick."""
+    row = CaseRow("n=1", 1.0, ratio, ratio, 0.1 * ratio, "memory", 0.1, 10.0, reference, None, 0, 1)
+    drawn = case_bars((row,), NARROW)
+    label = re.search(rf'<text x="([\d.]+)"[^>]*>{ratio:.2f}</text>', drawn)
+    tick = re.search(r'<rect x="([\d.]+)"[^>]*class="reference"', drawn)
+    assert label is not None
+    return float(label[1]), float(tick[1]) + 1 if tick else None
+
+
+@pytest.mark.parametrize("beyond", [0.0, 0.01, 0.05, 0.1, 0.5])
+def test_a_tick_does_not_cross_the_label_of_a_bar(beyond: float) -> None:
+    for ratio in (0.01, 0.3, 0.97):
+        label, tick = bars(ratio, ratio + beyond)
+        assert tick is not None
+        assert tick + 1.5 < label or label + 26 < tick - 1
+        assert label + 26 < NARROW
+
+
+def test_a_slow_reference_has_its_place_and_a_very_slow_one_none() -> None:
+    label, tick = bars(0.5, 1.8)
+    assert tick is not None
+    at_bars_scale = 8 + 1.8 / 0.5 * (label - 6 - 8)
+    assert tick == pytest.approx(at_bars_scale, abs=0.5)
+    label, tick = bars(0.5, 90.0)
+    assert tick is None
+    assert label == bars(0.5, 2.0)[0]  # and squeezes nothing
 
 
 def test_the_tree_joins_children_to_parents() -> None:

@@ -1,5 +1,6 @@
 """What a report says of campaigns of every kind, and that nothing untrusted gets out of its place."""
 
+import html
 import itertools
 import json
 import re
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from kernelwright.certificate import certify
+from kernelwright.memory.records import ProfileRecord
 from kernelwright.memory.store import Memory
 from kernelwright.report import Records, Report, as_html, as_json, as_markdown, build_report, overview
 from kernelwright.report.cases import cases
@@ -252,3 +254,107 @@ def test_a_long_campaign_stays_small(build: Build) -> None:
     assert len(report.trajectory.marks) <= 3000
     assert len(as_html(report).encode()) < 1_000_000
     assert len(report.lineage.templates) + report.lineage.templates_left_out == 60
+
+
+def with_profiles(tmp_path: Path, *digests: str, candidate: str = "") -> Report:
+    """A campaign whose leader, or ``candidate``, was profiled so."""
+    write(tmp_path / "memory.db", 60)
+    with Memory.open(tmp_path / "memory.db", create=False) as memory:
+        leader = Records.read(memory, memory.campaign(NAME)).incumbent
+        assert leader is not None
+        for digest in digests:
+            name = digest.partition("\n")[0]
+            memory.profile(
+                ProfileRecord(NAME, candidate or leader.candidate, "n", 1, name, digest, "{}", "leads", 9.0)
+            )
+        return build_report(memory, memory.campaign(NAME))
+
+
+def digest_in_html(report: Report) -> str:
+    """What stands between the section's heading and its first table."""
+    section = as_html(report).split('<h2 id="resources">')[1].split("</section>")[0]
+    head = section.split("<table")[0]
+    assert head.count('<pre class="digest">') == 1
+    return html.unescape("\n".join(re.findall(r"<span>(.*?)</span>", head)))
+
+
+def digest_in_markdown(report: Report) -> str:
+    section = as_markdown(report).split("## Bottleneck over time\n")[1].split("## Failures")[0]
+    found = re.fullmatch(r"\nWhat limits the leader, [^\n]+:\n\n(`{3,})\n(.*?)\n\1\n\n.*", section, re.DOTALL)
+    assert found, section
+    return found[2]
+
+
+def digest_in_json(report: Report) -> str:
+    return str(json.loads(as_json(report))["bottleneck"]["digest"])
+
+
+VIEWS = [digest_in_html, digest_in_markdown, digest_in_json]
+
+
+@pytest.mark.parametrize("read", VIEWS)
+def test_without_a_profile_of_the_leader_its_digest_is_static(
+    tmp_path: Path, read: Callable[[Report], str]
+) -> None:
+    lines = read(with_profiles(tmp_path, "another's digest", candidate="c000000")).split("\n")
+    assert lines[0].startswith("Bottleneck (static, no hardware counters, M=128,N=128,K=128): ")
+    assert lines[1].startswith("Roofline: bound by compute, floor ")
+    assert lines[2].startswith("k: registers ")
+
+
+@pytest.mark.parametrize("read", VIEWS)
+def test_the_last_profile_of_the_leader_is_its_digest(tmp_path: Path, read: Callable[[Report], str]) -> None:
+    last = "Bottleneck (hardware counters, n): grid too small\nNumbers: SM % 3\nKnown move: split"
+    assert read(with_profiles(tmp_path, "an older digest", last)) == last
+
+
+def test_a_digest_is_shown_once(tmp_path: Path) -> None:
+    report = with_profiles(tmp_path, "older line 1\nolder line 2", "the last")
+    page, text = as_html(report), as_markdown(report)
+    assert page.count(">the last</span>") == 1
+    assert '<td class="wordy lines">shown above</td>' in page
+    assert '<td class="wordy lines">older line 1\nolder line 2</td>' in page
+    assert ": the last: shown above\n" in text
+    assert ": older line 1; older line 2\n" in text
+
+
+def test_without_a_leader_there_is_no_digest(build: Build) -> None:
+    report = build(12, failing=1.0, state="failed")
+    assert report.bottleneck is None
+    assert "What limits the leader" not in as_html(report) + as_markdown(report)
+    assert '<pre class="digest"' not in as_html(report)
+    assert json.loads(as_json(report))["bottleneck"] is None
+
+
+def test_a_hostile_digest_stays_text(tmp_path: Path) -> None:
+    hostile = f"{EVIL}\n```\n# heading\n</span></pre>{EVIL}\x1b[31m"
+    report = with_profiles(tmp_path, hostile)
+    shown = hostile.replace("\u202e", "<U+202E>").replace("\x1b", "<U+001B>")
+    assert digest_in_html(report) == digest_in_markdown(report) == shown
+    outline = Outline(as_html(report))
+    assert outline.open == []
+    assert not {tag for tag, _ in outline.tags} & {"script", "img"}
+    assert digest_in_json(report) == hostile
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({}, "The leader takes 1.020 of the time of cuBLAS."),
+        (
+            {"low": 1.01, "high": 1.03, "source": "16 paired rounds"},
+            "The leader takes 1.020 of the time of cuBLAS, 99 % interval 1.010 to 1.030 (16 paired rounds).",
+        ),
+        (
+            {"candidate": "c000000"},
+            "The strong reference is cuBLAS; the leader was not compared with it.",
+        ),
+    ],
+)
+def test_the_strong_reference_is_a_sentence(tmp_path: Path, more: dict[str, Any], sentence: str) -> None:
+    write(tmp_path / "memory.db", 60)
+    with Memory.open(tmp_path / "memory.db", create=False) as memory:
+        memory.note(NAME, "strongest", json.dumps({"name": "cuBLAS", "ratio": 1.02, **more}))
+        report = build_report(memory, memory.campaign(NAME))
+    assert report.cases.reference == sentence
+    assert f"<p>{sentence}</p>" in as_html(report)

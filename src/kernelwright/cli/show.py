@@ -133,7 +133,7 @@ class _View:
             for t in outcome.cases
         ]
         profiles = [p for p in self.records.profiles if p.candidate == experiment.candidate]
-        lines += [f"profile ({p.occasion}):\n{p.digest}" for p in profiles]
+        lines += [visible(f"profile ({p.occasion}):\n{p.digest}") for p in profiles]
         return "\n".join([*lines, "", self.templates[experiment.template].source])
 
     def diff(self, left: str, right: str) -> str:

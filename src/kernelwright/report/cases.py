@@ -79,9 +79,12 @@ def _reference(strongest: Any, incumbent: str) -> str:
     if "name" not in strongest or "ratio" not in strongest:
         return ""
     if strongest.get("candidate", incumbent) != incumbent:
-        return f"{strongest['name']}"
-    interval = f" (99 %: {strongest['low']:.3f} to {strongest['high']:.3f})" if strongest.get("low") else ""
-    return f"{strongest['name']}: the incumbent takes {strongest['ratio']:.3f} of its time{interval}"
+        return f"The strong reference is {strongest['name']}; the leader was not compared with it."
+    interval, source = "", strongest.get("source")
+    if strongest.get("low") and strongest.get("high"):
+        interval = f", 99 % interval {strongest['low']:.3f} to {strongest['high']:.3f}"
+    where = f" ({source})" if source else ""
+    return f"The leader takes {strongest['ratio']:.3f} of the time of {strongest['name']}{interval}{where}."
 
 
 def _ceilings(records: Records) -> Ceilings:

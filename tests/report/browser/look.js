@@ -21,7 +21,10 @@ async function look(browser, { width, scheme }) {
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     overlaps: overlapping(),
     scripts: document.querySelectorAll("script, img, iframe, object, form").length,
-  }), await page.evaluate(() => { window.overlapping = () => {
+    unwrapped: unwrapped("pre.digest"),
+  }), await page.evaluate(() => { window.unwrapped = (which) => [...document.querySelectorAll(which)]
+      .filter((each) => each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight).length;
+    window.overlapping = () => {
     const hits = [];
     for (const chart of document.querySelectorAll("svg")) {
       const texts = [...chart.querySelectorAll("text")].map((t) => [t.textContent, t.getBoundingClientRect()]).filter(([, b]) => b.width);
@@ -36,6 +39,8 @@ async function look(browser, { width, scheme }) {
   }; }));
   if (shots) await page.screenshot({ path: path.join(shots, `report-${width}-${scheme}.png`), fullPage: true });
   await page.evaluate(() => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+  await page.emulateMediaType("print"); // on paper nothing scrolls
+  found.cut_in_print = await page.evaluate(() => unwrapped("pre"));
   await page.close();
   return { width, scheme, open_ms, said, requests, ...found };
 }

@@ -12,11 +12,16 @@ from kernelwright.report.numbers import duration, milliseconds, percent, plain
 ROW: Final = 54
 HEAD: Final = 30
 BAR: Final = 12
+LABEL: Final = 30
+"""Room for a ratio of two decimals."""
+FARTHEST: Final = 2.0
+"""A slower strong reference must not squeeze the bars: it has no tick, the table tells its time."""
 
 
 def case_bars(rows: tuple[CaseRow, ...], width: int) -> Markup:
     """Two bars a case in parts of its baseline; ticks for the roofline floor and the strong reference."""
-    longest = max([1.0, *(row.ratio for row in rows)])
+    references = (row.reference_ms / row.baseline_ms for row in rows if row.reference_ms is not None)
+    longest = max([1.0, *(row.ratio for row in rows), *(min(ratio, FARTHEST) for ratio in references)])
     room = 64
     across = Scale(0.0, longest, 8, width - room)
     parts: list[Markup] = []
@@ -36,13 +41,24 @@ def _case(row: CaseRow, across: Scale, y: float, width: int) -> Iterator[Markup]
     hint = f"{row.case}: baseline {milliseconds(row.baseline_ms)}, incumbent {milliseconds(row.incumbent_ms)}"
     yield titled("rect", hint, x=8, y=y + 18, width=base - 8, height=BAR / 2, class_="bar-base")
     yield titled("rect", hint, x=8, y=y + 25, width=max(mine - 8, 1.0), height=BAR, class_="bar-mine")
-    yield text(max(mine, 8) + 6, y + 35, f"{row.ratio:.2f}")
-    for name, value in (("floor", row.floor_ms), ("reference", row.reference_ms)):
-        if value is not None:
-            x = across(value / row.baseline_ms)
-            yield titled(
-                "rect", f"{name} {milliseconds(value)}", x=x - 1, y=y + 15, width=2.5, height=25, class_=name
-            )
+    ticks = [
+        (name, value, across(value / row.baseline_ms))
+        for name, value in (("floor", row.floor_ms), ("reference", row.reference_ms))
+        if value is not None and value / row.baseline_ms <= across.high
+    ]
+    yield text(_beside(max(mine, 8), sorted(x for _, _, x in ticks)), y + 35, f"{row.ratio:.2f}")
+    for name, value, x in ticks:
+        hint = f"{name} {milliseconds(value)}"
+        yield titled("rect", hint, x=x - 1, y=y + 15, width=2.5, height=25, class_=name)
+
+
+def _beside(end: float, ticks: list[float]) -> float:
+    """Where a bar's label begins: after the ticks that would cross it."""
+    start = end + 6
+    for tick in ticks:
+        if start - 3 < tick < start + LABEL:
+            start = tick + 6
+    return start
 
 
 def share_bars(shares: tuple[Share, ...], width: int) -> Markup:
