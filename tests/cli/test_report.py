@@ -1,6 +1,8 @@
 """``report`` and ``show`` on recorded campaigns."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -128,3 +130,17 @@ def test_show_spells_out_what_a_digest_hides(
     assert f"profile (occasion 0):\n{spelled}" in command(
         capsys, "show", "--candidate", leader, "--dir", f"{folder}"
     )
+
+
+def test_show_candidate_spells_out_reasons_and_sources_too(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(folder / "memory.db")) as memory, memory:
+        for (trigger,) in memory.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            memory.execute(f"DROP TRIGGER {trigger}")
+        memory.execute("UPDATE experiments SET reason = 'odd \x1b[2J'")
+        memory.execute("UPDATE templates SET source = source || '// \x1b[31m'")
+    said = command(capsys, "show", "--candidate", "c000000", "--dir", f"{folder}")
+    assert "\x1b" not in said
+    assert "odd <U+001B>[2J" in said
+    assert "// <U+001B>[31m" in said

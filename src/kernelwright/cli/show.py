@@ -47,15 +47,20 @@ def show(
     with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
         view = _View(memory, memory.campaign(campaign))
         if diff is not None:
-            typer.echo(view.diff(*diff))
+            typer.echo(_for_eyes(view.diff(*diff)))
         elif candidate is not None:
-            typer.echo(view.candidate(view.find(candidate)))
+            typer.echo(visible(view.candidate(view.find(candidate))))
         elif source:
-            typer.echo(view.source(view.incumbent()))
+            typer.echo(_for_eyes(view.source(view.incumbent())))
         elif as_json:
             typer.echo(json.dumps(view.as_json(with_experiments=experiments)))
         else:
             view.print(Console(), with_experiments=experiments)
+
+
+def _for_eyes(source: str) -> str:
+    """A terminal obeys no source; a file gets it as it is."""
+    return str(visible(source)) if sys.stdout.isatty() else source
 
 
 class _View:
@@ -133,7 +138,7 @@ class _View:
             for t in outcome.cases
         ]
         profiles = [p for p in self.records.profiles if p.candidate == experiment.candidate]
-        lines += [visible(f"profile ({p.occasion}):\n{p.digest}") for p in profiles]
+        lines += [f"profile ({p.occasion}):\n{p.digest}" for p in profiles]
         return "\n".join([*lines, "", self.templates[experiment.template].source])
 
     def diff(self, left: str, right: str) -> str:
