@@ -95,7 +95,7 @@ class Campaign:
         self.asking = asyncio.Lock()
         self._news = asyncio.Event()
         self._cases = self.problem.cases(slow=self.settings.slow_cases)
-        self.twins = Twins(facts, self.problem, self._cases)
+        self.twins = Twins(facts, self.problem, self._cases, self._outcome)
         seeing = Seeing(self.scene, self.problem, self._cases)
         places = Places(self.scene) if self.board else None
         self.aim = Aim(self.settings.aim, self.standing, lambda: seeing.floors_ms, places)
@@ -291,6 +291,9 @@ class Campaign:
         self._news.set()
         self._news = asyncio.Event()
 
+    def _outcome(self, number: int) -> Outcome:
+        return self.memory.experiment(self.id, str(number)).outcome
+
     def _cost(self, outcome: Outcome) -> float | None:
         return self.objective.cost(outcome.times_ms()) if outcome.status is Status.MEASURED else None
 
@@ -370,7 +373,7 @@ class Campaign:
         if outcome.status is not Status.MEASURED:
             return
         times = outcome.times_ms()
-        twin = self.twins.add(candidate, outcome)
+        twin = self.twins.add(number, candidate, outcome)
         self.standing.add(number, candidate.id, times, median_errors(outcome), twin=twin)
         if self.baseline is None:
             self.scene.protected.add(candidate.id)

@@ -1,6 +1,6 @@
 """Equal binaries launched in the same way are one kernel: it is never measured twice."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
@@ -11,25 +11,33 @@ from kernelwright.problems.loader import Case, Problem
 
 
 class Twins:
-    """Outcomes by what was measured."""
+    """Experiments by what was measured. Outcomes stay in the memory: ``recall`` reads one by its experiment's number."""
 
-    def __init__(self, facts: DeviceFacts, problem: Problem, cases: Sequence[Case]) -> None:
+    def __init__(
+        self,
+        facts: DeviceFacts,
+        problem: Problem,
+        cases: Sequence[Case],
+        recall: Callable[[int], Outcome],
+    ) -> None:
         self._facts = facts
         self._problem = problem
         self._cases = cases
-        self._outcomes: dict[str, Outcome] = {}
+        self._recall = recall
+        self._numbers: dict[str, int] = {}
 
     def of(self, candidate: Candidate, digest: str) -> Outcome | None:
         """What an equal kernel gave."""
-        return self._outcomes.get(self._key(candidate, digest))
+        number = self._numbers.get(self._key(candidate, digest))
+        return None if number is None else self._recall(number)
 
-    def add(self, candidate: Candidate, outcome: Outcome) -> bool:
-        """Take a measurement in; whether an equal kernel was measured before."""
+    def add(self, number: int, candidate: Candidate, outcome: Outcome) -> bool:
+        """Take a recorded measurement in; whether an equal kernel was measured before."""
         if not outcome.artifact_digest:
             return False
         key = self._key(candidate, outcome.artifact_digest)
-        known = key in self._outcomes
-        self._outcomes.setdefault(key, outcome)
+        known = key in self._numbers
+        self._numbers.setdefault(key, number)
         return known
 
     def _key(self, candidate: Candidate, digest: str) -> str:
