@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,9 @@ class Row:
     error: str = ""
     ours_middle_ms: float | None = None
     theirs_middle_ms: float | None = None
+    ours_mhz: int | None = None
+    theirs_mhz: int | None = None
+    """SM clock right after a run, as far as NVML tells; a GPU that is idle between runs may be slower."""
 
     @property
     def middle_ratio(self) -> float | None:
@@ -203,6 +206,8 @@ def one_case(entry: Any, reference: Any, arguments: dict[str, int]) -> dict[str,
     """Mean and standard error in ms; every output is checked."""
     import torch
 
+    clock = sm_clock()
+    clocks: list[int] = []
     first = True  # checked and not timed, as boards do
     samples: list[float] = []
     began = time.monotonic()
@@ -217,6 +222,7 @@ def one_case(entry: Any, reference: Any, arguments: dict[str, int]) -> dict[str,
         output = entry(data)
         end.record()
         torch.cuda.synchronize()
+        clocks += [clock()] if clock else []
         if not reference.is_right(copy, output):
             return {"right": False, "error": f"wrong in run {len(samples) + 1}"}
         if not all(torch.equal(a, b) for a, b in zip(copy[:-1], data[:-1], strict=True)):
@@ -229,7 +235,22 @@ def one_case(entry: Any, reference: Any, arguments: dict[str, int]) -> dict[str,
                 break
     mean, error = mean_and_error(samples)
     middle = statistics.median(samples)
-    return {"right": True, "ms": mean, "spread": error / mean, "runs": len(samples), "middle_ms": middle}
+    mhz = int(statistics.median(clocks)) if clocks else None
+    found = {"right": True, "ms": mean, "spread": error / mean, "runs": len(samples)}
+    return found | {"middle_ms": middle, "mhz": mhz}
+
+
+def sm_clock() -> Callable[[], int] | None:
+    """Reads the first GPU's SM clock in MHz; ``None`` where NVML cannot be asked."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
+    except Exception:  # noqa: BLE001 - it explains a number, nothing hangs on it
+        return None
+    return lambda: int(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM))
 
 
 def mean_and_error(samples: list[float]) -> tuple[float, float]:
@@ -287,7 +308,10 @@ async def ours(folder: Path, device: str) -> dict[tuple[str, str], dict[str, Any
                 found[source, ""] = {"error": f"{outcome.status}: {outcome.reason}"}
             for case in outcome.cases:
                 mean, error = mean_and_error(list(case.samples_ms))
-                found[source, case.case] = {"ms": mean, "spread": error / mean, "middle_ms": case.median_ms}
+                mhz = case.conditions.sm_clock_mhz if case.conditions else None
+                found[source, case.case] = {
+                    "ms": mean, "spread": error / mean, "middle_ms": case.median_ms, "mhz": mhz,
+                }  # fmt: skip
     return found
 
 
@@ -319,6 +343,8 @@ def joined(
                     " ".join(error.split()),
                     a.get("middle_ms"),
                     b.get("middle_ms"),
+                    a.get("mhz"),
+                    b.get("mhz"),
                 )
             )
     return rows
@@ -370,8 +396,9 @@ def show(rows: list[Row]) -> None:
         runs = (
             f" ({row.theirs_runs} runs, +-{row.theirs_spread:.2%})" if row.theirs_spread is not None else ""
         )
+        clocks = f" {row.ours_mhz or '?'}/{row.theirs_mhz or '?'} MHz"
         print(
-            f"{row.problem:10} {row.candidate:9} {row.case:22} {' '.join(numbers)}  {result}{runs} {row.error}"
+            f"{row.problem:10} {row.candidate:9} {row.case:22} {' '.join(numbers)}  {result}{runs}{clocks} {row.error}"
         )
 
 
