@@ -1,8 +1,9 @@
 """A harness and an optimiser that answer from a table, for tests of the loop."""
 
 import asyncio
+import json
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
@@ -24,6 +25,7 @@ FACTS = DeviceFacts(
     max_shared_bytes=232448, l2_bytes=1 << 20, memory_bytes=1 << 34, registers_per_sm=65536,
     shared_bytes_per_sm=233472, max_threads_per_sm=2048, max_blocks_per_sm=32, toolchain="fake 1",
 )  # fmt: skip
+DEVICE = json.dumps(asdict(FACTS))
 
 
 def template(name: str = "t", values: int = 4, extra: str = "") -> Template:

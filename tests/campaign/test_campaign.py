@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.campaign.baseline import need_baseline
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import BaselineFailed, Campaign
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.settings import Settings
 from kernelwright.core.candidate import Candidate, parse_template
-from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.errors import HarnessError
+from kernelwright.core.outcome import KILLED, Outcome, Status
 from kernelwright.core.screen import Screen
 from kernelwright.generation.base import Proposal
 from kernelwright.harness.protocol import CompileResult
@@ -19,7 +21,7 @@ from kernelwright.memory.records import CampaignRecord, ProblemRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 
-from .fakes import FakeHarness, template
+from .fakes import DEVICE, FakeHarness, template
 
 FAST = template("fast", values=6)
 SLOW = template("slow", values=6)
@@ -47,7 +49,7 @@ def make(
     settings = Settings(
         problem="vector_add", device="cpu", seconds=seconds, evaluations=evaluations, young_budget=2
     )
-    record = CampaignRecord("c1", problem.id, settings.model_dump_json(), "{}", "seed", 0.0)
+    record = CampaignRecord("c1", problem.id, settings.model_dump_json(), DEVICE, "seed", 0.0)
     if not memory.campaigns():
         memory.start_campaign(record, ProblemRecord(problem.id, problem.name, "", "", ""))
     return Campaign(
@@ -91,11 +93,56 @@ async def test_the_budget_in_seconds_holds(memory: Memory) -> None:
     assert 1 <= result.experiments < 13
 
 
+@pytest.mark.parametrize("how", [Status.WRONG, Status.COMPILE_FAILED])
+async def test_a_baseline_that_fails_is_the_first_experiment_and_the_last(
+    memory: Memory, how: Status
+) -> None:
+    need_baseline(memory, "c1")  # nothing was tried yet
+    with pytest.raises(BaselineFailed) as ended:
+        await make(memory, FakeHarness({**TIMES, ("baseline", 0): how})).run()
+    (experiment,) = memory.experiments("c1")
+    assert experiment.outcome.status is how
+    assert experiment.outcome.reason in str(ended.value)
+    assert memory.templates("c1")[experiment.template].proposer == "baseline"
+    assert memory.campaign("c1").state == "failed"
+    assert memory.milestones("c1") == []
+    with pytest.raises(
+        BaselineFailed, match=f"c1: its baseline does not pass .{how}: .*start a new campaign"
+    ):
+        need_baseline(memory, "c1")
+
+
+async def test_a_baseline_whose_worker_was_killed_is_recorded_of_nobody(memory: Memory) -> None:
+    class Killed(FakeHarness):
+        async def benchmark(
+            self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+        ) -> Outcome:
+            return Outcome(Status.NOT_RUN, "ended with signal 9 once more", check=KILLED)
+
+    with pytest.raises(HarnessError, match="baseline could not be measured: ended with signal 9 once more"):
+        await make(memory, Killed(TIMES)).run()
+    assert list(memory.experiments("c1")) == []
+    need_baseline(memory, "c1")
+    assert (await make(memory, FakeHarness(TIMES)).run()).state == "finished"
+
+
+async def test_a_candidate_whose_worker_was_killed_loses_nothing_else(memory: Memory) -> None:
+    class Killed(FakeHarness):
+        async def benchmark(
+            self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+        ) -> Outcome:
+            if candidate.id in self.measured:  # when it is checked in full at the end
+                return Outcome(Status.NOT_RUN, "ended with signal 9 once more", check=KILLED)
+            return await super().benchmark(candidate, compiled, screen)
+
+    result = await make(memory, Killed(TIMES)).run()
+    assert result.incumbent.description == "fast [X=4]"
+
+
 async def test_a_baseline_that_does_not_pass_ends_it_with_one_line(memory: Memory) -> None:
     times = {**TIMES, ("baseline", 0): Status.WRONG}
     with pytest.raises(BaselineFailed, match="vector_add: the baseline does not pass on cpu: wrong: because"):
         await make(memory, FakeHarness(times)).run()
-    assert list(memory.experiments("c1")) == []
 
 
 async def test_stopping_finishes_cleanly_and_resuming_goes_on_without_repeating(memory: Memory) -> None:

@@ -26,7 +26,7 @@ from kernelwright.problems.loader import load_problem
 from kernelwright.report import as_html, build_report
 
 from ..board_server.support import Site, candidate, site
-from .fakes import FakeHarness, key, template
+from .fakes import DEVICE, FakeHarness, key, template
 from .test_campaign import Proposals
 from .test_submitting import Heard
 
@@ -82,7 +82,7 @@ async def climb(memory: Memory, board: LocalBoard, goal: str) -> Campaign:
         problem="vector_add", device="cpu", young_budget=1, goal=goal, board=board.url, slow_cases=True,
         objective="mean",
     )  # fmt: skip
-    record = CampaignRecord("c1", PROBLEM.id, settings.model_dump_json(), "{}", "mean", 0.0)
+    record = CampaignRecord("c1", PROBLEM.id, settings.model_dump_json(), DEVICE, "mean", 0.0)
     memory.start_campaign(record, ProblemRecord(PROBLEM.id, PROBLEM.name, "", "", ""))
     times: dict[tuple[str, int], float | Status] = {
         (step.name, 1): ms for step, ms in zip(STEPS, STEPS_MS, strict=True)

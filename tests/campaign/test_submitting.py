@@ -22,7 +22,7 @@ from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 
 from .boards import FakeBoard, attach, died, no_sleep
-from .fakes import FakeHarness, key, template
+from .fakes import DEVICE, FakeHarness, key, template
 from .test_campaign import Proposals, _baseline
 
 STEPS = [template(f"step{n}", values=1) for n in range(1, 5)]
@@ -61,7 +61,7 @@ async def make(
         problem="vector_add", device="cpu", seconds=seconds, young_budget=1, goal=goal, board="http://h/p"
     )
     if not resumed:
-        record = CampaignRecord("c1", problem.id, settings.model_dump_json(), "{}", "mean", 0.0)
+        record = CampaignRecord("c1", problem.id, settings.model_dump_json(), DEVICE, "mean", 0.0)
         memory.start_campaign(record, ProblemRecord(problem.id, problem.name, "", "", ""))
     campaign = Campaign(
         id="c1", settings=settings, problem=problem, harness=harness or FakeHarness(TIMES, device_seconds=0.01),

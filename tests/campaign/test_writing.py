@@ -19,7 +19,7 @@ from kernelwright.memory.records import CampaignRecord, ProblemRecord, RequestRe
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 
-from .fakes import FakeHarness, template
+from .fakes import DEVICE, FakeHarness, template
 from .test_campaign import Proposals, _baseline
 
 
@@ -92,7 +92,7 @@ def make(memory: Memory, model: Scripted, harness: FakeHarness | None = None, **
         **more,
     }
     settings = Settings.model_validate(values)
-    record = CampaignRecord("c1", problem.id, settings.model_dump_json(), "{}", "seed", 0.0)
+    record = CampaignRecord("c1", problem.id, settings.model_dump_json(), DEVICE, "seed", 0.0)
     if not memory.campaigns():
         memory.start_campaign(record, ProblemRecord(problem.id, problem.name, "", "", ""))
     return Campaign(

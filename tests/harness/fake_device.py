@@ -142,6 +142,13 @@ def end_by(number: str) -> None:
     os.kill(os.getpid(), int(number))
 
 
+def end_once_by(number: str) -> None:
+    mark = Path("ended-once")
+    if not mark.exists():
+        mark.touch()
+        end_by(number)
+
+
 def fault() -> None:
     raise ValueError("a bug of ours")
 
@@ -249,6 +256,7 @@ def environment() -> str:
 VERBS: dict[str, Callable[..., str | None]] = {
     "hang": hang,
     "signal": end_by,
+    "signal-once": end_once_by,
     "exit": lambda code: os._exit(int(code)),
     "fault": fault,
     "fault-once": fault_once,

@@ -10,7 +10,8 @@ import pytest
 import pytest_asyncio
 
 from kernelwright.core.errors import HarnessError, UserError
-from kernelwright.core.outcome import KernelStatics, Outcome, StaticMetrics, Status
+from kernelwright.core.outcome import KILLED, KernelStatics, Outcome, StaticMetrics, Status
+from kernelwright.harness import child
 from kernelwright.harness.local import LocalHarness, Timeouts, _memory_share
 from kernelwright.harness.wire import Ceilings, Hello
 from tests.harness.fake_device import CASE_MS, FACTS
@@ -91,6 +92,36 @@ async def test_a_device_worker_that_dies_is_the_candidates_status(
     assert outcome.status is status
     assert reason in outcome.reason
     await assert_next_is_right(harness)
+
+
+@pytest.mark.parametrize("number", [9, 15])
+async def test_a_worker_that_is_killed_once_is_asked_again(tmp_path: Path, number: int) -> None:
+    heard: list[str] = []
+    async with fake_harness(tmp_path, notify=heard.append) as harness:
+        outcome = await outcome_of(harness, f"// run: signal-once {number}")
+        assert outcome.status is Status.MEASURED
+        assert any(f"signal {number}" in text for text in heard)
+
+
+@pytest.mark.parametrize("number", [9, 15])
+async def test_a_worker_that_is_killed_twice_says_nothing_of_the_candidate(
+    harness: LocalHarness, number: int
+) -> None:
+    outcome = await outcome_of(harness, f"// run: signal {number}")
+    assert (outcome.status, outcome.check) == (Status.NOT_RUN, KILLED)
+    assert outcome.reason.startswith(f"the device worker ended with signal {number} once more: ")
+    await assert_next_is_right(harness)
+
+
+async def test_a_worker_that_takes_too_much_is_the_candidates_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with fake_harness(tmp_path) as harness:
+        bound = "it took all memory"
+        monkeypatch.setattr(child, "excess", lambda _, folder, __: bound if folder.name == "device" else "")
+        outcome = await outcome_of(harness, "// run: hang")
+    assert outcome.status is Status.CRASHED
+    assert "it took all memory" in outcome.reason
 
 
 async def test_a_lost_context_is_answered_first_and_then_the_worker_replaced(harness: LocalHarness) -> None:

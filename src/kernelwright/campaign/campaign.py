@@ -13,6 +13,7 @@ from typing import Final
 
 from kernelwright.campaign.aim import Aim
 from kernelwright.campaign.attaching import Attached
+from kernelwright.campaign.baseline import BaselineFailed, failed, outcome_of
 from kernelwright.campaign.binaries import Binaries
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.events import Listener, Progress
@@ -32,7 +33,7 @@ from kernelwright.campaign.summary import summary
 from kernelwright.campaign.twins import Twins
 from kernelwright.campaign.writers import make_writing
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.errors import PlanError, UserError
+from kernelwright.core.errors import PlanError
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.screen import Screen
@@ -44,12 +45,10 @@ from kernelwright.memory.store import Memory
 from kernelwright.optimiser import make_optimiser
 from kernelwright.problems.loader import Problem
 
+__all__ = ["BaselineFailed", "Campaign"]
+
 DISPATCH_EVERY: Final = 20
 """Experiments between two looks at whether putting specialists together would pay."""
-
-
-class BaselineFailed(UserError):  # noqa: N818 - reads as what happened
-    """The problem's baseline does not pass its own check: there is nothing to compare with."""
 
 
 @dataclass
@@ -186,21 +185,12 @@ class Campaign:
         work = baseline_work(self.problem, self.harness.facts)
         self.take_in(work.proposal)
         self.listener.trying(work.candidate, work.why)
-        compiled = await self.harness.compile(work.candidate)
-        outcome = (
-            compiled.as_outcome()
-            if compiled.status
-            else await self.harness.benchmark(work.candidate, compiled)
-        )
-        if outcome.status is not Status.MEASURED:
-            self.memory.progress(self.id, "failed", self.budget.used)
-            raise BaselineFailed(
-                f"{self.problem.name}: the baseline does not pass on {self.harness.facts.name}: "
-                f"{outcome.status}: {outcome.reason}"
-            )
+        outcome = await outcome_of(self.harness, work.candidate)
         self._started += 1
         await self._done(work, outcome)
-        assert self.baseline is not None, "it was measured just now"
+        if self.baseline is None:
+            self.memory.progress(self.id, "failed", self.budget.used)
+            raise failed(self.problem.name, self.harness.facts.name, outcome)
         return self.baseline
 
     async def _take_proposals(self) -> None:

@@ -24,6 +24,7 @@ from kernelwright.campaign.attaching import (
     with_goal,
     with_rules,
 )
+from kernelwright.campaign.baseline import need_baseline
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Listener
@@ -113,6 +114,7 @@ async def resume_campaign(
         record = memory.campaign(name)
         memory.claim(record.id)
         problem, settings = _changed(memory, record, changes or {})
+        need_baseline(memory, record.id)
         _budget_left(memory, record, settings)
         used = _seconds_used(memory, record)
         before = memory.notes(record.id).get(BOARD)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Entry
 from kernelwright.certificate import TRIALS, trials_note
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import KILLED, Status
 from kernelwright.harness.protocol import SanitizerResult
 
 SHARE: Final = 0.15
@@ -81,6 +81,9 @@ class Verification:
         outcome = await self._scene.harness.benchmark(built.candidate, built.compiled)
         if outcome.status is Status.MEASURED:
             self._note_trials(entry.candidate)
+            return True
+        if outcome.check == KILLED:
+            self._scene.listener.note(f"{entry.candidate} could not be checked in full: {outcome.reason}")
             return True
         self._disqualify(entry.candidate, f"{outcome.status} when checked in full: {outcome.reason}")
         return False

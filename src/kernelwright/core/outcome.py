@@ -6,6 +6,8 @@ from math import hypot, sqrt
 from statistics import median, stdev
 
 MEDIAN_ERROR = 1.2533
+KILLED = "worker killed"
+"""In place of a check, with status ``not_run``: nobody can say what the candidate is worth."""
 
 
 class Status(StrEnum):

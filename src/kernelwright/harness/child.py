@@ -29,12 +29,21 @@ class StepTimeout(HarnessError):  # noqa: N818 - reads as what happened
 
 
 class ChildDied(WorkerDied):
-    """A child ended by a signal (``signal``, else 0) or broke the protocol; ``last`` is its log's last line."""
+    """A child ended by a signal (``signal``, else 0) or broke the protocol; ``last`` is its log's last line.
 
-    def __init__(self, message: str, signal_number: int = 0, last: str = "") -> None:
+    ``excess``: the parent ended it, since it took too much.
+    """
+
+    def __init__(self, message: str, signal_number: int = 0, last: str = "", *, excess: bool = False) -> None:
         super().__init__(message)
         self.signal = signal_number
         self.last = last
+        self._excess = excess
+
+    @property
+    def from_outside(self) -> bool:
+        """Whether a person or the system ended it: no fault of a process sends these signals."""
+        return self.signal in {signal.SIGKILL, signal.SIGTERM} and not self._excess
 
 
 @dataclass
@@ -226,7 +235,7 @@ class Child:
         tail = f": {last}" if last else ""
         if running.excess:
             return ChildDied(
-                f"the {self.setup.role} worker was ended: {running.excess}", signal.SIGKILL, last
+                f"the {self.setup.role} worker was ended: {running.excess}", signal.SIGKILL, last, excess=True
             )
         if code == FAULT_CODE:
             return HarnessError(f"the {self.setup.role} worker failed{tail}")

@@ -9,7 +9,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, WorkerDied
 from kernelwright.core.launch import ResolvedPlan
-from kernelwright.core.outcome import Check, Outcome, Status
+from kernelwright.core.outcome import KILLED, Check, Outcome, Status
 from kernelwright.core.resolve import resolve
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import (
@@ -22,7 +22,7 @@ from kernelwright.devices.base import (
     TimingProtocol,
 )
 from kernelwright.harness.belief import believe
-from kernelwright.harness.child import Child, StepTimeout
+from kernelwright.harness.child import Child, ChildDied, StepTimeout
 from kernelwright.harness.device_lock import device_lock
 from kernelwright.harness.neighbours import Neighbours
 from kernelwright.harness.protocol import Built, CompileResult, SanitizerResult
@@ -232,22 +232,31 @@ class DeviceLane:
         return reply.ran
 
     async def _ask_again(self, request: Request, limit: float) -> Reply | RunResult:
-        """One request; a fault of the harness's own gets one more try, with a new worker."""
+        """One request; a fault of the harness's own, or a kill, gets one more try, with a new worker."""
         try:
             return await self._ask(request, limit)
         except HarnessError as error:
             self.notify(f"the device worker is started anew: {error}")
             await self.worker.kill()
-        return await self._ask(request, limit)
+        try:
+            return await self._ask(request, limit)
+        except ChildDied as error:
+            reason = f"{error} once more: something outside ends it, a person or a lack of memory"
+            return RunResult(Status.NOT_RUN, reason, check=KILLED)
 
     async def _ask(self, request: Request, limit: float) -> Reply | RunResult:
-        """The reply, or what became of the candidate when the worker did not live to give one."""
+        """The reply, or what became of the candidate when the worker did not live to give one.
+
+        Raises ChildDied where it was ended from outside, which is nothing that a candidate does.
+        """
         try:
             return await self.worker.ask(request, limit)
         except StepTimeout:
             reason = f"the device worker did not answer within {limit:g} s"
             return RunResult(Status.TIMED_OUT, reason, check=Check.RUN_LIMITS)
         except WorkerDied as error:
+            if isinstance(error, ChildDied) and error.from_outside:
+                raise
             return RunResult(Status.CRASHED, str(error), check=Check.CRASH)
 
 

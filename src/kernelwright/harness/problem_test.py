@@ -8,7 +8,7 @@ from typing import Final
 
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.errors import HarnessError, ProblemError, UserError, WorkerDied
-from kernelwright.core.outcome import Check, Outcome, Status
+from kernelwright.core.outcome import KILLED, Check, Outcome, Status
 from kernelwright.harness.child import Child, StepTimeout
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.processes import import_roots, readable_folders
@@ -176,6 +176,8 @@ async def _of_baseline(
         candidate = Candidate(template, space.configuration(0))
         compiled = await harness.compile(candidate)
         outcome = compiled.as_outcome() if compiled.status else await harness.benchmark(candidate, compiled)
+    if outcome.check == KILLED:
+        raise HarnessError(f"the baseline could not be measured: {outcome.reason}")
     return [_baseline_row(outcome, device), *_tolerance_rows(problem, outcome)]
 
 
