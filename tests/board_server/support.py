@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from kernelwright.board_server.service import Service
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import HarnessError
-from kernelwright.core.outcome import CaseTiming, Outcome, Status
+from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.outcome import KILLED, CaseTiming, Outcome, Status
 from kernelwright.devices.base import DuelCase, DuelResult, RunResult
 from kernelwright.harness.protocol import Built, CompileResult
 from kernelwright.leaderboard.base import Mode, State
@@ -60,6 +60,7 @@ class FakeBench:
     seed: int
     facts: DeviceFacts = FACTS
     seconds: float = 0.0
+    on_killed: Callable[[], bool] = lambda: True
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     compiled: list[str] = field(default_factory=list)
     measured: list[Candidate] = field(default_factory=list)
@@ -96,6 +97,12 @@ class FakeBench:
             raise RuntimeError("a bug")
         if "harness" in text:
             raise HarnessError("the driver is gone")
+        if "broken problem" in text:
+            raise UserError(f"{self.listing.problem.folder}/reference.py:1: not valid Python")
+        if "killed" in text and self.on_killed():
+            return Outcome(Status.NOT_RUN, "the device worker ended with signal 9 once more", check=KILLED)
+        if "folder" in text:
+            return Outcome(Status.CRASHED, "said /usr/lib/x.py:3: at 1/2/3 of /no/such/place")
         if "too fast" in text:
             return Outcome(Status.TOO_FAST, "below the floor", cases=self._timings(1e-6))
         for word, status in (("wrong", Status.WRONG), ("endless", Status.TIMED_OUT)):
@@ -126,12 +133,19 @@ class Benches:
         self.opened: list[FakeBench] = []
         self.refuse = ""
         self.library_fails = False
+        self.kills = 0
         self._seconds = seconds
+
+    def _kill(self) -> bool:
+        self.kills += 1
+        return self.kills == 1
 
     async def open(self, listing: Listing, device: str, seed: int) -> FakeBench:
         if self.refuse:
             raise HarnessError(self.refuse)
-        self.opened.append(FakeBench(listing, seed, seconds=self._seconds, library_fails=self.library_fails))
+        bench = FakeBench(listing, seed, seconds=self._seconds, library_fails=self.library_fails)
+        bench.on_killed = self._kill
+        self.opened.append(bench)
         return self.opened[-1]
 
 

@@ -12,6 +12,7 @@ import pytest
 from kernelwright import board_server
 from kernelwright.cli.main import main
 from kernelwright.problems.loader import load_problem
+from tests.problems.folders import write_problem
 
 BASELINE = load_problem("vector_add").folder / "baseline.cu"
 
@@ -155,3 +156,17 @@ def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KERNELWRIGHT_BOARD_TOKEN", raising=False)
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [("def reference(", "reference.py:1: not valid Python"), ("x = 1\n", "has no function 'reference'")],
+)
+def test_a_problem_that_cannot_be_used_is_not_served(
+    reference: str, reason: str, empty_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_problem(empty_home / "scale", reference=reference)
+    assert run("board", "serve", folder, "--device", "cpu", "--port", "0", "--data", "new/board.db") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert reason in line
+    assert not (empty_home / "new").exists()

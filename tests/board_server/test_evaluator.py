@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.board_server import evaluator as evaluating
-from kernelwright.board_server.evaluator import ATTEMPTS, completed
+from kernelwright.board_server.evaluator import ATTEMPTS, PROBLEM_AT_FAULT, completed
 from kernelwright.board_server.store import Store
 from kernelwright.core.candidate import parse_template
 from kernelwright.core.configuration import Configuration
@@ -42,6 +42,8 @@ def prepared(data: Path, *words: str, attempts: int = 0) -> list[str]:
         ("no compile", "failed", "compile_failed: line 3: no <U+001B>[31m"),
         ("boom", "failed", "a fault of the board (RuntimeError), not of the kernel"),
         ("harness", "failed", "its evaluation ended 3 times without a verdict"),
+        ("broken problem", "failed", PROBLEM_AT_FAULT),
+        ("folder", "failed", "crashed: said x.py:3: at 1/2/3 of /no/such/place"),
     ],
 )
 async def test_what_goes_wrong_is_a_state_and_the_next_one_is_right(
@@ -59,6 +61,17 @@ async def test_what_goes_wrong_is_a_state_and_the_next_one_is_right(
             assert here.benches.opened[0].closed
             assert len(here.benches.opened) == (2 if words == "boom" else 1 + ATTEMPTS)
             assert any(first in text for text in here.said)
+        if words == "broken problem":
+            assert "/" not in found.verdict.reason
+            assert any(f"{first}: UserError: /" in text for text in here.said)
+
+
+async def test_a_worker_that_was_killed_costs_a_submission_nothing(data: Path) -> None:
+    (submission,) = prepared(data, "killed ms: 2")
+    async with site(data) as here:
+        assert await here.ended(submission) == "passed"
+        assert here.benches.kills == 2
+        assert any("signal 9" in text for text in here.said)
 
 
 @pytest.mark.parametrize(

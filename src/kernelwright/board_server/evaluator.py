@@ -1,8 +1,10 @@
 """One device's evaluator: takes what waits, in order, and has the harness measure it."""
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from statistics import stdev
 from typing import Final, Protocol
 
@@ -12,8 +14,8 @@ from kernelwright.board_server.text import plain
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import HarnessError, PlanError, UserError
-from kernelwright.core.outcome import CaseTiming, Outcome, Status
+from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, UserError
+from kernelwright.core.outcome import KILLED, CaseTiming, Outcome, Status
 from kernelwright.devices.base import DuelResult, RunResult
 from kernelwright.harness.protocol import Built, CompileResult
 from kernelwright.leaderboard.base import CaseTime, Mode, State
@@ -29,6 +31,8 @@ LIBRARY_ROUNDS: Final = 8
 MAX_REASON: Final = 2000
 MAX_SPACE: Final = 200_000
 """Combinations of a template whose configuration is completed here."""
+PROBLEM_AT_FAULT: Final = "the board's problem is at fault, not the kernel: whoever serves it has been told"
+_FOLDERS: Final = re.compile(r"(?<![\w.])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
 _STATES: Final = {
     Status.MEASURED: State.PASSED,
     Status.TIMED_OUT: State.TIMED_OUT,
@@ -145,10 +149,13 @@ class Evaluator:
 
     async def _failed(self, submission: Submission, error: BaseException) -> None:
         reason = plain(str(error), MAX_REASON)
-        if isinstance(error, UserError):
-            self._store.end(submission, Verdict(State.FAILED, reason))
+        if isinstance(error, PlanError | ExpressionError):
+            self._store.end(submission, Verdict(State.FAILED, without_folders(reason)))
             return
         self._notify(f"{self.device}: {submission.id}: {type(error).__name__}: {reason}")
+        if isinstance(error, UserError):  # of the problem's own files
+            self._store.end(submission, Verdict(State.FAILED, PROBLEM_AT_FAULT))
+            return
         await self.close()
         if isinstance(error, HarnessError):
             self._store.again(submission, counted=not isinstance(error, NotReady))
@@ -178,7 +185,7 @@ class Evaluator:
             return _verdict(compiled.status, compiled.reason)
         if first.draft.mode is Mode.TEST:
             checked = await bench.check(candidate, compiled)
-            return _verdict(checked.status, checked.reason)
+            return _verdict(checked.status, checked.reason, checked.check)
         return _judged(await bench.benchmark(candidate, compiled), listing, first.draft.mode)
 
     async def _bench(self, problem: str) -> Bench:
@@ -220,7 +227,7 @@ async def library_verdict(bench: Bench, listing: Listing) -> Verdict:
         return _verdict(compiled.status, compiled.reason)
     found = await bench.against_library(Built(baseline, compiled), LIBRARY_ROUNDS)
     if found.status is not Status.MEASURED:
-        return _verdict(found.status, found.reason)
+        return _verdict(found.status, found.reason, found.check)
     samples = {case.case: case for case in found.cases}
     timings = [
         CaseTiming(name, samples[name].incumbent_ms, samples[name].method, 0.0) for name in listing.cases
@@ -260,15 +267,24 @@ def completed(template: Template, facts: DeviceFacts, given: Configuration) -> C
 
 def _judged(outcome: Outcome, listing: Listing, mode: Mode) -> Verdict:
     if outcome.status is not Status.MEASURED:
-        return _verdict(outcome.status, outcome.reason)
+        return _verdict(outcome.status, outcome.reason, outcome.check)
     cases = tuple(_case_time(listing, timing) for timing in outcome.cases)
     score = listing.score_s(outcome.times_ms()) if mode is Mode.RANKED else None
     return Verdict(State.PASSED, "", score, cases)
 
 
-def _verdict(status: Status, reason: str) -> Verdict:
+def _verdict(status: Status, reason: str, check: str = "") -> Verdict:
+    """What a submitter is told. Raises HarnessError where a kill of the worker left nothing to tell."""
+    if check == KILLED:
+        raise HarnessError(reason)
     state = _STATES.get(status, State.FAILED)
-    return Verdict(state, "" if state is State.PASSED else plain(f"{status}: {reason}", MAX_REASON))
+    told = "" if state is State.PASSED else plain(f"{status}: {without_folders(reason)}", MAX_REASON)
+    return Verdict(state, told)
+
+
+def without_folders(text: str) -> str:
+    """With the names of files, but without the folders of this machine that they lie in."""
+    return _FOLDERS.sub(lambda found: "" if Path("/", found[0].split("/")[1]).is_dir() else found[0], text)
 
 
 def _case_time(listing: Listing, timing: CaseTiming) -> CaseTime:

@@ -22,6 +22,7 @@ from kernelwright.board_server.store import Store
 from kernelwright.core.errors import UserError
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
+from kernelwright.harness.problem_test import quick_selftest
 from kernelwright.leaderboard.base import State
 
 RESERVED: Final = frozenset({"api", "submissions"})
@@ -74,6 +75,7 @@ async def serve(
     Raises UserError and HarnessError where it cannot begin.
     """
     with _listening(settings.host, settings.port) as listener, only_server(settings.data) as keep:
+        await _examine(settings, notify)
         opener = open_bench or partial(open_local, notify=notify, strict=settings.strict)
         async with running(settings, notify, opener) as (service, work):
             config = uvicorn.Config(
@@ -95,6 +97,18 @@ async def serve(
             for task in work:
                 if task.done():
                     task.result()
+
+
+async def _examine(settings: Settings, notify: Callable[[str], None]) -> None:
+    """As a campaign does before it begins: submitters must not pay for a problem that cannot be used.
+
+    Raises ProblemError. What comes with the package is tested with it.
+    """
+    for problem, slow in ((listing.problem, listing.slow_cases) for listing in settings.listings):
+        if not problem.bundled:
+            tested = await quick_selftest(problem, slow=slow, strict=settings.strict)
+            for warning in tested.warnings:
+                notify(f"{problem.name}: the problem's self-test: {warning}")
 
 
 class _Server(uvicorn.Server):

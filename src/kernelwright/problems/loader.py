@@ -61,6 +61,11 @@ class Problem:
         return content_id("problem", self.spec.model_dump_json(), self.reference_source, self.baseline_source)
 
     @property
+    def bundled(self) -> bool:
+        """Whether it comes with the package."""
+        return self.folder.parent == _bundled_folder()
+
+    @property
     def objective(self) -> ObjectiveName:
         """The problem's default objective."""
         return self.spec.objective
