@@ -1,6 +1,7 @@
 """Campaigns leave for other tools, spaces of other tools come in."""
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from kernelwright.memory.store import Memory
 from kernelwright.optimiser.kernel_tuner_io import read_t4
 
 from ..campaign.fakes import measured, template
+from ..memory.samples import DEVICE
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -30,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     """A memory with two templates; of the first, three configurations were tried."""
     with Memory.open(tmp_path / "memory.db") as memory:
         settings = json.dumps({"problem": "gemm", "device": "cpu"})
-        device = json.dumps({"model": "fake device"})
+        device = json.dumps(asdict(replace(DEVICE, model="fake device")))
         memory.start_campaign(
             CampaignRecord("c1", "p", settings, device, "mean", 0.0), ProblemRecord("p", "gemm", "", "", "")
         )

@@ -1,6 +1,10 @@
 """Records for tests of the memory."""
 
+import json
+from dataclasses import asdict, replace
+
 from kernelwright.core.configuration import Configuration
+from kernelwright.core.device import DeviceFacts
 from kernelwright.core.identity import content_id
 from kernelwright.core.outcome import CaseTiming, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.memory.records import CampaignRecord, Experiment, ProblemRecord, TemplateRecord
@@ -9,13 +13,20 @@ PROBLEM = ProblemRecord("p1", "gemm", '{"name": "gemm"}', "def reference(): ..."
 TEMPLATE = TemplateRecord(
     "t1", "tile.cu", "// code", "catalogue", "tiling", "reuse in registers", "2x", ("t0",)
 )
+DEVICE = DeviceFacts(
+    name="cuda:0", kind="cuda", model="NVIDIA H200", arch="sm_90a", uuid="GPU-1", num_sms=132, warp_size=32,
+    max_threads_per_block=1024, max_shared_bytes=232448, l2_bytes=62914560, memory_bytes=150 << 30,
+    registers_per_sm=65536, shared_bytes_per_sm=233472, max_threads_per_sm=2048, max_blocks_per_sm=32,
+    toolchain="nvrtc 13.0",
+)  # fmt: skip
 STATIC = StaticMetrics(
     (KernelStatics("sgemm", registers=96, theoretical_occupancy=0.1 + 0.2),), code_bytes=4096
 )
 
 
 def campaign(name: str = "c1", *, started: float = 1.5, model: str = "NVIDIA H200") -> CampaignRecord:
-    return CampaignRecord(name, PROBLEM.id, '{"seed": 0}', f'{{"model": "{model}"}}', "seed", started)
+    device = json.dumps(asdict(replace(DEVICE, model=model)))
+    return CampaignRecord(name, PROBLEM.id, '{"seed": 0}', device, "seed", started)
 
 
 def measured(*times: float, digest: str = "d1") -> Outcome:

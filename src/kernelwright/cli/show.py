@@ -297,20 +297,18 @@ class _View:
         for key, found in self._findings().items():
             kind, _, candidate = key.partition(":")
             console.print(
-                f"{kind} {candidate}: {found.get('status', '')} {found['reason']}".rstrip(), markup=False
+                f"{kind} {candidate}: {found.get('status', '')} {found.get('reason', '')}".rstrip(),
+                markup=False,
             )
         if "confirmation" in self.notes:
             both = json.loads(self.notes["confirmation"])
             ratio = both.get("ratio") or both["incumbent_ms"] / both["baseline_ms"]
-            interval = (
-                f" (99 %: {both['low']:.4f} to {both['high']:.4f}, {both['rounds']} paired rounds)"
-                if both.get("low") is not None
-                else ""
-            )
+            low, high, rounds = both.get("low"), both.get("high"), both.get("rounds", 0)
+            known = low is not None and high is not None
+            interval = f" (99 %: {low:.4f} to {high:.4f}, {rounds} paired rounds)" if known else ""
             console.print(f"against the baseline at the end: {ratio:.3f}x of its time{interval}")
         if reference := self.strongest:
-            console.print(
-                f"against {reference['name']} at the end: {reference['ratio']:.3f}x of its time "
-                f"(99 %: {reference['low']:.4f} to {reference['high']:.4f}, {reference['source']})",
-                markup=False,
-            )
+            low, high = reference.get("low"), reference.get("high")
+            interval = "" if low is None or high is None else f"99 %: {low:.4f} to {high:.4f}, "
+            told = f"against {reference['name']} at the end: {reference['ratio']:.3f}x of its time"
+            console.print(f"{told} ({interval}{reference.get('source', 'noted')})", markup=False)

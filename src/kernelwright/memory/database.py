@@ -59,6 +59,14 @@ def _storable(value: Value) -> Value:
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
+def damaged(path: Path, what: str, why: object) -> MemoryFileError:
+    """What to say of a record that nobody wrote so."""
+    return MemoryFileError(
+        f"{path}: {what} cannot be read ({why}): the memory is damaged or was tampered with: "
+        "restore it from a copy, or begin another one with --dir"
+    )
+
+
 @contextlib.contextmanager
 def one_line(path: Path) -> Iterator[None]:
     """What SQLite and the file system say, as a MemoryFileError of one line with the mend."""
@@ -67,6 +75,8 @@ def one_line(path: Path) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise MemoryFileError(f"{path}: refused: {error}") from None
     except sqlite3.DatabaseError as error:
+        if "decode to UTF-8" in str(error):
+            raise damaged(path, "a record", "its text is no UTF-8") from None
         raise MemoryFileError(f"{path}: {_meaning(str(error))}") from None
     except OSError as error:
         raise MemoryFileError(f"{path}: {error.strerror}: choose another place with --dir") from None

@@ -1,18 +1,50 @@
-"""Records to rows and back. Numbers come back exactly as they were given."""
+"""Records to rows and back. Numbers come back exactly as they were given.
+
+Whoever has the file can write anything into it: every ``to_`` here raises ValueError for a row that was never written
+so, and its readers need not look again. Columns have the types of their tables already (STRICT).
+"""
 
 import json
 import math
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from kernelwright.core.configuration import Configuration
-from kernelwright.core.outcome import CaseTiming, Conditions, KernelStatics, Outcome, StaticMetrics, Status
-from kernelwright.core.statistics import Decision, Verdict
+from kernelwright.core.configuration import Value as Number
+from kernelwright.core.device import DeviceFacts
+from kernelwright.core.objective import ObjectiveName
+from kernelwright.core.outcome import CaseTiming, Conditions, Outcome, StaticMetrics, Status
+from kernelwright.core.statistics import Decision
 from kernelwright.devices.base import DuelCase
 from kernelwright.memory.database import Value
-from kernelwright.memory.records import CampaignRecord, Duel, Experiment, TemplateRecord
+from kernelwright.memory.notes import adapter_of
+from kernelwright.memory.records import CampaignRecord, Duel, Experiment, Milestone, TemplateRecord
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """What a duel's verdict holds beside the decision."""
+
+    at_fault: str
+    confirmation: bool
+
+
+_T = TypeVar("_T")
+_SAMPLES: Final = TypeAdapter(Annotated[tuple[float, ...], Field(min_length=1)])
+_CONDITIONS: Final = TypeAdapter(Conditions)
+_STATIC: Final = TypeAdapter(StaticMetrics)
+_CONFIGURATION: Final = TypeAdapter(dict[str, Number])
+_SPENT: Final = TypeAdapter(dict[str, float])
+_TEXTS: Final = TypeAdapter(tuple[str, ...])
+_DECISION: Final = TypeAdapter(Decision)
+_BESIDE: Final = TypeAdapter(_Beside)
+_DUEL_CASES: Final = TypeAdapter(tuple[DuelCase, ...])
+_DEVICE: Final = TypeAdapter(DeviceFacts)
+_OBJECT: Final = TypeAdapter(dict[str, Any])
 
 
 def campaign_row(campaign: CampaignRecord) -> dict[str, Value]:
@@ -23,9 +55,17 @@ def campaign_row(campaign: CampaignRecord) -> dict[str, Value]:
 
 
 def to_campaign(row: sqlite3.Row) -> CampaignRecord:
-    """Inverse of :func:`campaign_row`."""
+    """Inverse of :func:`campaign_row`; what is inside is looked at by :func:`check_campaign`."""
     values = dict(row)
     return CampaignRecord(problem_id=values.pop("problem"), **values)
+
+
+def check_campaign(campaign: CampaignRecord) -> None:
+    """ValueError for device facts, settings or numbers that nobody wrote so."""
+    _read(_DEVICE, "device", campaign.device)
+    _read(_OBJECT, "settings", campaign.settings)
+    ObjectiveName(campaign.objective)
+    _finite(seconds=campaign.seconds, started=campaign.started)
 
 
 def template_row(template: TemplateRecord) -> dict[str, Value]:
@@ -49,7 +89,7 @@ def proposal_row(template: TemplateRecord, campaign: str) -> dict[str, Value]:
 def to_template(row: sqlite3.Row) -> TemplateRecord:
     """From a row of ``templates`` joined with ``proposals``."""
     values = dict(row)
-    return TemplateRecord(parents=tuple(json.loads(values.pop("parents"))), **values)
+    return TemplateRecord(parents=_read(_TEXTS, "parents", values.pop("parents")), **values)
 
 
 def experiment_row(experiment: Experiment, recorded: float) -> dict[str, Value]:
@@ -113,52 +153,61 @@ def duel_row(duel: Duel, recorded: float) -> dict[str, Value]:
 
 def to_duel(row: sqlite3.Row) -> Duel:
     """Inverse of :func:`duel_row`."""
-    verdict = json.loads(row["verdict"])
-    at_fault, confirmation = verdict.pop("at_fault"), verdict.pop("confirmation")
-    decision = Decision(verdict=Verdict(verdict.pop("verdict")), **verdict)
+    verdict = row["verdict"]
+    beside = _read(_BESIDE, "verdict", verdict)
+    _finite(seconds=row["seconds"], recorded=row["recorded"])
     return Duel(
         campaign=row["campaign"],
         challenger=row["challenger"],
         incumbent=row["incumbent"],
-        decision=decision,
-        cases=tuple(_duel_case(case) for case in json.loads(row["samples"])),
+        decision=_decision(verdict),
+        cases=_read(_DUEL_CASES, "samples", row["samples"]),
         seconds=row["seconds"],
-        at_fault=at_fault,
-        confirmation=confirmation,
+        at_fault=beside.at_fault,
+        confirmation=beside.confirmation,
         number=row["number"],
         recorded=row["recorded"],
     )
 
 
-def _duel_case(values: dict[str, Any]) -> DuelCase:
-    conditions = values.pop("conditions")
-    return DuelCase(
-        challenger_ms=tuple(values.pop("challenger_ms")),
-        incumbent_ms=tuple(values.pop("incumbent_ms")),
-        conditions=None if conditions is None else _conditions(json.dumps(conditions)),
-        **values,
-    )
+def _decision(text: str) -> Decision:
+    decision = _read(_DECISION, "verdict", text)
+    if len({number is None for number in (decision.ratio, decision.low, decision.high)}) > 1:
+        raise ValueError("verdict: a ratio has an interval, and an interval a ratio")
+    return decision
+
+
+def to_milestone(row: sqlite3.Row) -> Milestone:
+    """From a row of ``milestones``."""
+    _finite(seconds=row["seconds"], ratio=row["ratio"])
+    if row["ratio"] <= 0:
+        raise ValueError("ratio: is no ratio of times")
+    return Milestone(**dict(row))
 
 
 def to_experiment(rows: Iterable[sqlite3.Row]) -> Experiment:
-    """From the rows of one experiment joined with its measurements, in order."""
+    """From the rows of one experiment joined with its measurements, in order, and whether its template is there."""
     row, *others = rows
+    if not row["has_template"]:
+        raise ValueError(f"its template {row['template']!r} is not recorded")
+    _finite(seconds=row["seconds"], recorded=row["recorded"])
     timings = [_timing(each) for each in (row, *others) if each["case_id"] is not None]
+    static = row["static"]
     outcome = Outcome(
         status=Status(row["status"]),
         reason=row["reason"],
-        static=None if row["static"] is None else _static(row["static"]),
+        static=None if static is None else _read(_STATIC, "static", static),
         cases=tuple(timings),
         artifact_digest=row["digest"],
-        seconds=json.loads(row["spent"]),
-        findings=tuple(json.loads(row["findings"])),
+        seconds=_read(_SPENT, "spent", row["spent"]),
+        findings=_read(_TEXTS, "findings", row["findings"]),
         check=row["check_name"],
     )
     return Experiment(
         campaign=row["campaign"],
         candidate=row["candidate"],
         template=row["template"],
-        configuration=Configuration.from_key(row["configuration"]),
+        configuration=Configuration(_read(_CONFIGURATION, "configuration", row["configuration"])),
         outcome=outcome,
         why=row["why"],
         seconds=row["seconds"],
@@ -173,17 +222,31 @@ def to_experiment(rows: Iterable[sqlite3.Row]) -> Experiment:
 
 def _timing(row: sqlite3.Row) -> CaseTiming:
     error = math.nan if row["max_error"] is None else row["max_error"]
-    samples = tuple(json.loads(row["samples_ms"]))
-    conditions = None if row["conditions"] is None else _conditions(row["conditions"])
+    samples = _read(_SAMPLES, "samples_ms", row["samples_ms"])
+    text = row["conditions"]
+    conditions = None if text is None else _read(_CONDITIONS, "conditions", text)
     return CaseTiming(row["case_id"], samples, row["method"], error, conditions, row["discarded"])
 
 
-def _conditions(text: str) -> Conditions:
-    values = json.loads(text)
-    return Conditions(throttle=tuple(values.pop("throttle")), **values)
+def read_note(key: str, value: str) -> str:
+    """A note's text as it is; ValueError for one that was never written so."""
+    adapter = adapter_of(key)
+    if adapter is not None:
+        _read(adapter, key, value)
+    return value
 
 
-def _static(text: str) -> StaticMetrics:
-    values = json.loads(text)
-    kernels = tuple(KernelStatics(**kernel) for kernel in values.pop("kernels"))
-    return StaticMetrics(kernels=kernels, **values)
+def _read(adapter: TypeAdapter[_T], column: str, text: str) -> _T:
+    """The JSON of a column, which has to be what was written: no type is made to fit."""
+    try:
+        return adapter.validate_json(text, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        where = ".".join([column, *(str(part) for part in first["loc"])])
+        raise ValueError(f"{where}: {first['msg']}") from None
+
+
+def _finite(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not math.isfinite(number):
+            raise ValueError(f"{name}: is no finite number")

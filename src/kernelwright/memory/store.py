@@ -3,18 +3,20 @@
 One transaction per experiment: a process killed at any instant loses at most the experiment in flight.
 """
 
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 from itertools import groupby
 from pathlib import Path
+from sqlite3 import Row
 from types import TracebackType
 from typing import Self
 
 from kernelwright.core.errors import MemoryFileError
 from kernelwright.core.outcome import Status
 from kernelwright.memory.claims import Claims
-from kernelwright.memory.database import Database, Value
+from kernelwright.memory.database import Database, Value, damaged
 from kernelwright.memory.opening import open_for_reading, open_for_writing
 from kernelwright.memory.records import (
     CampaignRecord,
@@ -31,20 +33,24 @@ from kernelwright.memory.records import (
 )
 from kernelwright.memory.rows import (
     campaign_row,
+    check_campaign,
     duel_row,
     experiment_row,
     measurement_row,
     proposal_row,
+    read_note,
     template_row,
     to_campaign,
     to_duel,
     to_experiment,
+    to_milestone,
     to_template,
 )
 
 _EXPERIMENTS = """
-SELECT e.*, m.case_id, m.method, m.samples_ms, m.max_error, m.conditions, m.discarded
+SELECT e.*, m.case_id, m.method, m.samples_ms, m.max_error, m.conditions, m.discarded, t.id NOTNULL AS has_template
 FROM experiments e LEFT JOIN measurements m ON m.experiment = e.number
+LEFT JOIN proposals p ON p.campaign = e.campaign AND p.template = e.template LEFT JOIN templates t ON t.id = p.template
 WHERE {} ORDER BY e.number, m.position
 """
 _TEMPLATES = """
@@ -184,10 +190,11 @@ class Memory:
     def campaign(self, name: str) -> CampaignRecord:
         """A campaign by its id, an unambiguous start of it, or ``last``."""
         known = self.campaigns()
-        if name == "last" and known:
-            return known[-1]
         found = [c for c in known if c.id == name] or [c for c in known if c.id.startswith(name)]
+        found = known[-1:] if name == "last" else found
         if len(found) == 1:
+            with self._readable(f"the campaign {found[0].id!r}"):
+                check_campaign(found[0])
             return found[0]
         some = ", ".join(c.id for c in (found or known)[-5:]) or "none yet"
         what = "is ambiguous" if found else "is not in the memory"
@@ -201,8 +208,9 @@ class Memory:
 
     def templates(self, campaign: str) -> dict[str, TemplateRecord]:
         """Templates of a campaign's experiments by id, in the order of the first experiment of each."""
-        records = [to_template(row) for row in self._database.rows(_TEMPLATES, campaign, campaign)]
-        return {record.id: record for record in records}
+        rows = self._database.rows(_TEMPLATES, campaign, campaign)
+        with self._readable(f"a template of {campaign}"):
+            return {row["id"]: to_template(row) for row in rows}
 
     def experiments(self, campaign: str) -> Iterator[Experiment]:
         """Experiments of a campaign in the order in which they ended."""
@@ -241,18 +249,23 @@ class Memory:
             "SELECT status, count(*) AS n FROM experiments WHERE campaign = ? "
             "GROUP BY status ORDER BY n DESC, status"
         )
-        return {Status(status): n for status, n in self._database.rows(query, campaign)}
+        rows = self._database.rows(query, campaign)
+        with self._readable(f"an experiment of {campaign}"):
+            return {Status(status): n for status, n in rows}
 
     def milestones(self, campaign: str) -> list[Milestone]:
         """Incumbents in the order in which they took the lead; one can lead twice."""
         columns = "campaign, experiment, seconds, strategy, ratio, rank"
         query = f"SELECT {columns} FROM milestones WHERE campaign = ? ORDER BY number"  # noqa: S608 - our own columns
-        return [Milestone(**dict(row)) for row in self._database.rows(query, campaign)]
+        rows = self._database.rows(query, campaign)
+        with self._readable(f"a milestone of {campaign}"):
+            return [to_milestone(row) for row in rows]
 
     def duels(self, campaign: str) -> list[Duel]:
         """Duels of a campaign in the order in which they ended."""
         rows = self._database.rows("SELECT * FROM duels WHERE campaign = ? ORDER BY number", campaign)
-        return [to_duel(row) for row in rows]
+        with self._readable(f"a duel of {campaign}"):
+            return [to_duel(row) for row in rows]
 
     def certificates(self, campaign: str) -> list[CertificateRecord]:
         """Certificates of a campaign, oldest first."""
@@ -285,9 +298,25 @@ class Memory:
     def notes(self, campaign: str) -> dict[str, str]:
         """Facts of the campaign's environment."""
         rows = self._database.rows("SELECT key, value FROM environment WHERE campaign = ?", campaign)
-        return {key: value for key, value in rows}  # noqa: C416 - dict(rows) loses the types
+        with self._readable(f"a note of {campaign}"):
+            return {key: read_note(key, value) for key, value in rows}
 
     def _experiments(self, condition: str, *values: Value) -> Iterator[Experiment]:
         """One query for experiments and samples: a reader beside the writer never sees half an experiment."""
         rows = self._database.rows(_EXPERIMENTS.format(condition), *values)
-        return (to_experiment(group) for _, group in groupby(rows, key=lambda row: int(row["number"])))
+        groups = groupby(rows, key=lambda row: int(row["number"]))
+        return (self._experiment(number, group) for number, group in groups)
+
+    def _experiment(self, number: int, rows: Iterator[Row]) -> Experiment:
+        try:
+            return to_experiment(rows)
+        except ValueError as error:
+            raise damaged(self.path, f"experiment {number}", error) from None
+
+    @contextlib.contextmanager
+    def _readable(self, what: str) -> Iterator[None]:
+        """A record that was never written so is told by its name."""
+        try:
+            yield
+        except ValueError as error:
+            raise damaged(self.path, what, error) from None
