@@ -65,3 +65,53 @@ def test_the_older_name_of_the_group_still_works(capsys: pytest.CaptureFixture[s
     commands = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert "problem" in commands
     assert "problems" not in commands
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("library.py", "def library(:", "library.py:1: not valid Python"),
+        ("library.py", "x = 1\n", "library.py: has no function 'library': define library(torch, sizes, ...)"),
+        ("library.py", "", "library.py: has no function 'library'"),
+        ("reference.py", "def reference(:", "reference.py:1: not valid Python"),
+        ("reference.py", "x = 1\n", "reference.py: has no function 'reference'"),
+        ("library.py", "raise SystemExit\ndef library(torch): pass\n", ""),
+    ],
+)
+def test_show_warns_of_python_files_and_executes_none(
+    name: str,
+    text: str,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = write_problem(tmp_path / "p")
+    (folder / name).write_text(text)
+    for options in ((), ("--json",)):
+        assert ended("show", str(folder), *options) == 0
+        output = capsys.readouterr()
+        assert "Scaled copy" in output.out
+        told_so = [line.partition(told)[0] for line in output.err.splitlines()]
+        assert told_so == ([f"kernelwright: warning: {folder}/"] if told else [])
+
+
+def test_show_tells_of_a_catalogue_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_problem(tmp_path / "p")
+    (folder / "catalogue").mkdir()
+    (folder / "catalogue" / "fast.cu").symlink_to("gone")
+    for command in (("show",), ("test", "--device", "cpu")):
+        assert ended(*command, str(folder)) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "fast.cu: is a link to gone, where nothing is" in line
+
+
+def test_a_broken_library_is_a_warning_of_the_self_test(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_problem(tmp_path / "p")
+    (folder / "library.py").write_text("def library(:")
+    assert ended("test", str(folder), "--device", "cpu") == 0
+    text = " ".join(capsys.readouterr().out.split()).replace(" ", "")
+    assert f"warninglibrary:{folder / 'library.py'}:1:notvalidPython" in text

@@ -1,3 +1,4 @@
+import errno
 import json
 import pickle
 from pathlib import Path
@@ -98,6 +99,60 @@ def test_missing_and_unreadable_files(tmp_path: Path, name: str) -> None:
     (folder / name).mkdir()
     with pytest.raises(ProblemError, match="cannot be read"):
         load_problem(folder)
+
+
+@pytest.mark.parametrize("name", ["reference.py", "baseline.cu", "library.py", "catalogue/a.cu"])
+def test_what_cannot_be_read_is_told_with_the_mend(tmp_path: Path, name: str) -> None:
+    folder = write_problem(tmp_path / "p")
+    (folder / "catalogue").mkdir()
+    file = folder / name
+    file.unlink(missing_ok=True)
+
+    def fault() -> str:
+        with pytest.raises(ProblemError) as error:
+            load_problem(folder).catalogue()
+        return str(error.value)
+
+    file.symlink_to("gone")
+    assert fault() == f"{file}: is a link to gone, where nothing is: mend the link or remove it"
+    file.unlink()
+    file.symlink_to(file.name)
+    assert fault().endswith("its links lead in a circle: put an ordinary file there")
+    file.unlink()
+    file.mkdir()
+    assert fault() == f"{file}: cannot be read: it is no ordinary file: put an ordinary file there"
+
+
+def test_a_file_or_folder_of_another_user_is_told_with_the_mend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_problem(tmp_path / "p")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    for method, call in (
+        ("read_text", lambda: load_problem(folder)),
+        ("is_dir", lambda: load_problem(folder)),
+        ("iterdir", load_problem(write_problem(tmp_path / "q")).catalogue),
+    ):
+        (tmp_path / "q" / "catalogue").mkdir(exist_ok=True)
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, method, refuse)
+            with pytest.raises(ProblemError, match=r"cannot be read: Permission denied: .*\(chmod u\+rX\)"):
+                call()
+
+
+def test_a_catalogue_that_is_no_folder(tmp_path: Path) -> None:
+    folder = write_problem(tmp_path / "p")
+    assert load_problem(folder).catalogue() == ()
+    (folder / "catalogue").symlink_to("gone")
+    with pytest.raises(ProblemError, match=r"catalogue: cannot be read: .*: mend the link or remove it"):
+        load_problem(folder).catalogue()
+    (folder / "catalogue").unlink()
+    (folder / "catalogue").write_text("")
+    with pytest.raises(ProblemError, match=r"catalogue: cannot be read: .*: put a folder there"):
+        load_problem(folder).catalogue()
 
 
 def test_unknown_names_get_a_hint(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``problem``: what can be solved, the format of a problem of one's own, and whether it can be trusted."""
 
 import json
+import sys
 from dataclasses import asdict
 from typing import Annotated, Final
 
@@ -20,7 +21,7 @@ from kernelwright.cli.options import (
 )
 from kernelwright.harness.problem_test import run_self_test
 from kernelwright.harness.self_test import SelfTest, SelfTestRow, Verdict
-from kernelwright.problems.loader import bundled_names, load_problem
+from kernelwright.problems.loader import LIBRARY_FILE, Problem, bundled_names, load_problem
 from kernelwright.problems.spec import problem_schema
 
 app = typer.Typer(help="Bundled problems, the format of your own, and its self-test.", no_args_is_help=True)
@@ -51,6 +52,9 @@ def list_problems(as_json: JsonOption = False) -> None:
 def show_problem(problem: ProblemArgument, as_json: JsonOption = False) -> None:
     """One problem: arguments, cases, tolerance, rules; checks the folder on the way."""
     loaded = load_problem(problem)
+    loaded.catalogue()  # what cannot be read is told here too
+    for fault in loaded.script_faults().values():
+        print(f"kernelwright: warning: {fault}", file=sys.stderr)
     if as_json:
         typer.echo(loaded.spec.model_dump_json())
         return
@@ -92,7 +96,9 @@ def examine_problem(
     loaded = load_problem(problem)
     name = pick_device(device)
     slow = use_slow_cases(name, chosen=slow_cases)
+    loaded.catalogue()
     result = run_self_test(loaded, name, slow=slow, seed=seed, strict=strict)
+    result = SelfTest((*result.rows, *_of_scripts(loaded)))
     if as_json:
         rows = [asdict(row) for row in result.rows]
         typer.echo(json.dumps({"problem": loaded.name, "id": loaded.id, "device": name, "passed": result.passed,
@@ -100,6 +106,12 @@ def examine_problem(
     else:
         _print_self_test(Console(), loaded.name, result)
     return 0 if result.passed else 1
+
+
+def _of_scripts(problem: Problem) -> list[SelfTestRow]:
+    """What can be told of library.py where no GPU executes it; reference.py has been executed."""
+    fault = problem.script_faults().get(LIBRARY_FILE)
+    return [SelfTestRow("library", "", Verdict.WARNING, fault)] if fault else []
 
 
 def _print_self_test(console: Console, problem: str, result: SelfTest) -> None:

@@ -1,6 +1,7 @@
 """Loads problem folders. Nothing of a folder is executed here: ``reference.py`` runs in the device worker."""
 
 import difflib
+import errno
 import os
 import re
 import tomllib
@@ -191,6 +192,12 @@ class Problem:
     def _reference(self) -> Script:
         return Script(self.folder / "reference.py", self.reference_source, "reference(xp, sizes, ...)")
 
+    def script_faults(self) -> dict[str, str]:
+        """What is plainly wrong with the problem's Python files, a line each, by name. Executes nothing."""
+        named = self._library.path.exists()  # an empty file is one too
+        scripts = (self._reference, *([self._library] if named else []))
+        return {script.path.name: fault for script in scripts if (fault := script.fault())}
+
     def _check_outputs(self, case: Case, outputs: Any) -> None:
         expected = {b.name: b.shape for b in self.buffers(case) if b.role != "in"}
         path = self.folder / "reference.py"
@@ -213,10 +220,13 @@ class Problem:
                 )
 
     def catalogue(self) -> tuple[tuple[str, str], ...]:
-        """Name and text of the templates that come with the problem, in order of their names."""
+        """Name and text of the templates that come with the problem, in order of their names. Raises ProblemError."""
         folder = self.folder / "catalogue"
-        paths = sorted(folder.glob("*.cu")) if folder.is_dir() else []
-        return tuple((path.stem, _read(path)) for path in paths)
+        try:
+            paths = sorted(folder.iterdir()) if os.path.lexists(folder) else []
+        except OSError as error:
+            raise ProblemError(f"{folder}: {_unreadable(error)}") from None
+        return tuple((path.stem, _read(path)) for path in paths if path.suffix == ".cu")
 
 
 def bundled_names() -> tuple[str, ...]:
@@ -238,7 +248,7 @@ def load_problem(name_or_path: str | Path) -> Problem:
         folder=folder,
         reference_source=_read(folder / "reference.py"),
         baseline_source=_read(folder / "baseline.cu"),
-        library_source=_read(folder / LIBRARY_FILE) if (folder / LIBRARY_FILE).exists() else "",
+        library_source=_read(folder / LIBRARY_FILE) if os.path.lexists(folder / LIBRARY_FILE) else "",
     )
 
 
@@ -253,10 +263,13 @@ def _find(name_or_path: str | Path) -> Path:
     if isinstance(name_or_path, str) and text in bundled_names():
         return _bundled_folder() / text
     path = expanded(Path(text))
-    if path.is_file() and path.name == "problem.toml":
-        return path.parent
-    if path.is_dir():
-        return path
+    try:
+        if path.is_file() and path.name == "problem.toml":
+            return path.parent
+        if path.is_dir():
+            return path
+    except OSError as error:
+        raise ProblemError(f"{path}: {_unreadable(error)}") from None
     if os.sep in text or isinstance(name_or_path, Path):
         raise ProblemError(f"{path}: there is no such problem folder: give a folder with a problem.toml")
     close = difflib.get_close_matches(text, bundled_names(), n=1)
@@ -267,18 +280,33 @@ def _find(name_or_path: str | Path) -> Path:
 def _read(path: Path) -> str:
     try:
         if path.exists() and not path.is_file():
-            raise ProblemError(f"{path}: cannot be read: it is no ordinary file")
+            raise ProblemError(f"{path}: cannot be read: it is no ordinary file: put an ordinary file there")
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ProblemError(
                 f"{path}: is larger than {MAX_FILE_BYTES // 2**20} MiB, which is no problem file"
             )
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
+        if path.is_symlink():
+            reason = f"is a link to {path.readlink()}, where nothing is: mend the link or remove it"
+            raise ProblemError(f"{path}: {reason}") from None
         raise ProblemError(f"{path}: the file is missing: a problem needs it, see docs/problems.md") from None
     except UnicodeDecodeError as error:
         raise ProblemError(f"{path}: is not UTF-8 text at byte {error.start}: save it as UTF-8") from None
     except OSError as error:
-        raise ProblemError(f"{path}: cannot be read: {error.strerror}") from None
+        raise ProblemError(f"{path}: {_unreadable(error)}") from None
+
+
+def _unreadable(error: OSError) -> str:
+    """What the system says, with the mend."""
+    mends = {
+        errno.EACCES: "give yourself the right to read it (chmod u+rX)",
+        errno.ELOOP: "its links lead in a circle: put an ordinary file there",
+        errno.ENOENT: "mend the link or remove it",
+        errno.ENOTDIR: "put a folder there, or remove it",
+    }
+    mend = mends.get(error.errno or 0, "put it where it can be read")
+    return f"cannot be read: {error.strerror}: {mend}"
 
 
 def _parse(text: str, path: Path) -> ProblemSpec:

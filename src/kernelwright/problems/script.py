@@ -1,6 +1,8 @@
 """A problem's own Python code: compiled, called, and at fault when it raises. Runs in the device worker only."""
 
+import ast
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,23 +30,43 @@ class Script:
         """Call the function. Raises ProblemError, with the line, for whatever it raises."""
         return self._called(self._function, *arguments, **named)
 
+    def fault(self) -> str:
+        """What can be told of the file without executing it: one line, empty where nothing is wrong."""
+        try:
+            self._compiled()
+            names = defined(self._compiled(ast.PyCF_ONLY_AST))
+        except ProblemError as error:
+            return str(error)
+        return "" if {self._name, "*"} & names else self._lacks()
+
+    @property
+    def _name(self) -> str:
+        return self.signature.partition("(")[0]
+
+    def _lacks(self) -> str:
+        return f"{self.path}: has no function {self._name!r}: define {self.signature}"
+
     @cached_property
     def _function(self) -> Callable[..., Any]:
-        name = self.signature.partition("(")[0]
-        namespace: dict[str, Any] = {"__name__": name, "__file__": str(self.path)}
+        namespace: dict[str, Any] = {"__name__": self._name, "__file__": str(self.path)}
+        self._called(exec, self._compiled(), namespace)
+        function = namespace.get(self._name)
+        if not callable(function):
+            raise ProblemError(self._lacks())
+        return function  # type: ignore[no-any-return]
+
+    def _compiled(self, flags: int = 0) -> Any:
+        """Raises ProblemError. What Python only warns of is the author's own business."""
         try:
-            code = compile(self.source, str(self.path), "exec")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return compile(self.source, str(self.path), "exec", flags)
         except SyntaxError as error:
             where = f"{self.path}:{error.lineno}" if error.lineno else f"{self.path}"
             raise ProblemError(f"{where}: not valid Python: {error.msg}") from None
         except (MemoryError, RecursionError, ValueError) as error:
             reason = str(error) or "nested too deeply"
             raise ProblemError(f"{self.path}: not valid Python: {reason}") from None
-        self._called(exec, code, namespace)
-        function = namespace.get(name)
-        if not callable(function):
-            raise ProblemError(f"{self.path}: has no function {name!r}: define {self.signature}")
-        return function  # type: ignore[no-any-return]
 
     def _called(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """What the problem's own code raises is the problem's fault, with the line in the file."""
@@ -56,3 +78,20 @@ class Script:
             text = " ".join(str(error).split())[:300].encode("ascii", "backslashreplace").decode()
             where = f"{self.path}:{line}" if line else str(self.path)
             raise ProblemError(f"{where}: {self.path.name} raised {type(error).__name__}: {text}") from None
+
+
+def defined(module: ast.Module) -> set[str]:
+    """Names that a module may have once it was executed; ``*`` for names that only an import knows."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = [module]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+            continue  # what is defined inside stays there
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        waiting += ast.iter_child_nodes(node)
+    return names

@@ -1,0 +1,53 @@
+"""What can be told of a problem's Python files without executing them."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelwright.problems.loader import bundled_names, load_problem
+from kernelwright.problems.script import Script
+
+DEEP = "(" * 5000 + ")" * 5000
+
+
+def fault(source: str) -> str:
+    return Script(Path("library.py"), source, "library(torch, sizes, ...)").fault()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "raise SystemExit\ndef library(torch, sizes): pass",
+        "library = lambda torch, sizes: None",
+        "try:\n    from fast import mul as library\nexcept ImportError:\n    def library(torch): pass",
+        "from elsewhere import *",
+        "if True:\n    class library: pass",
+        "x = '\\d'\ndef library(torch): pass",
+    ],
+)
+def test_what_may_define_the_function_is_no_fault(source: str) -> None:
+    assert fault(source) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("def library(:", "library.py:1: not valid Python: invalid syntax"),
+        ("\nreturn 1", "library.py:2: not valid Python: 'return' outside function"),
+        ("x = '\0'", "library.py: not valid Python: "),
+        (DEEP, "library.py:1: not valid Python: too many nested parentheses"),
+        ("", "library.py: has no function 'library': define library(torch, sizes, ...)"),
+        ("def outer():\n    def library(): pass", "library.py: has no function 'library'"),
+        ("class A:\n    def library(self): pass", "library.py: has no function 'library'"),
+        ("print(library)", "library.py: has no function 'library'"),
+        ("import library.more as other", "library.py: has no function 'library'"),
+    ],
+)
+def test_what_cannot_is_told_in_a_line(source: str, told: str) -> None:
+    found = fault(source)
+    assert found.startswith(told)
+    assert "\n" not in found
+
+
+def test_bundled_problems_have_no_faults() -> None:
+    assert [load_problem(name).script_faults() for name in bundled_names()] == [{}] * len(bundled_names())
