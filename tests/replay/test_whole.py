@@ -134,7 +134,26 @@ def test_bad_input_is_one_line_and_exit_code_2(
         ["last", *here, "--device", "detached:x"],
         ["last", *here, "--model", "anthropic:x"],
         ["last", *here, "--mode", "regenerate", "--model", "nonsense"],
+        ["last", *here, "--mode", "rederive", "--problem", ""],
+        ["last", *here, "--mode", "rederive", "--problem", "/not/there"],
+        ["last", *here, "--mode", "rederive", "--problem", "gemm"],
     ):
         capsys.readouterr()
         assert called("replay", *words) == 2, words
         assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_another_problem_is_named_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert called("replay", "last", "--dir", str(folder / "memory"), "--problem", "gemm") == 2
+    told = capsys.readouterr().err
+    assert "--problem gemm: is the problem gemm, the campaign is on vector_add" in told
+
+
+def test_a_problem_goes_by_its_folder_its_file_or_its_name(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = ["--mode", "rederive", "--problem"]
+    for problem in (folder / "small", folder / "small" / "problem.toml", "vector_add"):
+        code, result = replayed(folder / "memory", capsys, *here, str(problem))
+        assert (code, result["verdict"]) == (0, "reproduced"), result

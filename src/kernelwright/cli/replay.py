@@ -22,7 +22,6 @@ from kernelwright.cli.options import (
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UserError
 from kernelwright.memory.store import Memory
-from kernelwright.problems.loader import load_problem
 from kernelwright.replay import (
     Replayed,
     Subject,
@@ -59,11 +58,11 @@ def replay(
         str, typer.Option("--device", "-d", help="auto (the recorded kind where it is here), cuda:N or cpu.")
     ] = "auto",
     problem: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--problem", "-p", help="Its folder here, where the campaign's is not; to compare with."
         ),
-    ] = "",
+    ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option("--model", "-m", help="For regenerate: as in run; by default the recorded replies."),
@@ -84,8 +83,6 @@ def replay(
     if mode not in {Mode.REGENERATE, Mode.ALL} and (model or evaluations or seconds):
         raise UserError("--model, --evaluations and --seconds are for --mode regenerate (or all)")
     ways = [each for each in (Mode.REDERIVE, Mode.REBUILD, Mode.REGENERATE) if mode in {each, Mode.ALL}]
-    if problem:
-        load_problem(problem)  # what somebody names must be there
     results = []
     with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
         subject = read_subject(memory, campaign, problem)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import tempfile
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import fields
@@ -20,9 +19,11 @@ from kernelwright.core.outcome import Outcome, Status
 from kernelwright.devices.base import DuelResult, TimingProtocol
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, Harness
+from kernelwright.replay.integrity import memory_part
 from kernelwright.replay.paired import Interval, compared, fight, interval_of, process_spread
 from kernelwright.replay.problem_files import write_problem
-from kernelwright.replay.subject import Subject, library_of, memory_part, problem_part, readable
+from kernelwright.replay.scratch import scratch_folder
+from kernelwright.replay.subject import Subject, library_of, problem_part, readable
 from kernelwright.replay.times import shifts, timed_otherwise, times_part
 from kernelwright.replay.verdicts import (
     Numbers,
@@ -78,8 +79,8 @@ async def rebuild(subject: Subject, open_harness: OpenHarness) -> Replayed:
 
 
 async def _again(subject: Subject, facts: Facts, open_harness: OpenHarness) -> list[Part]:
-    with tempfile.TemporaryDirectory(prefix="kernelwright-replay-") as scratch:
-        folder = Path(scratch) / "problem"
+    with scratch_folder() as scratch:
+        folder = scratch / "problem"
         try:
             await asyncio.to_thread(write_problem, subject.problem, folder, library=library_of(subject))
         except UserError as error:

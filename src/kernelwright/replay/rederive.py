@@ -4,39 +4,31 @@ The product's own campaign is walked through its recorded history, event by even
 what the memory says. No device is used: a harness that only knows the recorded device stands in for it.
 """
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import Campaign
-from kernelwright.campaign.duels import CONFIRMATION_LOOKS, shown_in
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.scene import Past
 from kernelwright.campaign.sitting import NoProposals
 from kernelwright.campaign.standing import median_errors
+from kernelwright.campaign.succession import CONFIRMATION
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UserError
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.outcome import Status
 from kernelwright.core.resolve import resolve
-from kernelwright.core.statistics import LOOKS, decide
-from kernelwright.core.statistics import Verdict as Judgement
-from kernelwright.devices.base import DuelCase
 from kernelwright.memory.records import Duel, Experiment, TemplateRecord
 from kernelwright.problems.loader import Case, Problem
+from kernelwright.replay.decisions import confirmation_fault, decision_fault
 from kernelwright.replay.derivation import CATALOGUE, Derivation
+from kernelwright.replay.integrity import candidate_fault, memory_part, problem_faults, template_fault
 from kernelwright.replay.leads import Leads
 from kernelwright.replay.play import play
 from kernelwright.replay.recorded_harness import RecordedHarness
-from kernelwright.replay.subject import (
-    Subject,
-    candidate_fault,
-    problem_faults,
-    recorded_problem,
-    template_fault,
-)
+from kernelwright.replay.subject import Subject, recorded_problem
 from kernelwright.replay.verdicts import Part, Replayed, Verdict, differs, failed, reproduced, unknown
 
 
@@ -55,10 +47,11 @@ def _parts(subject: Subject) -> Iterator[Part]:
     if fault:
         yield failed("memory", f"tampered: {fault}")
         return
+    yield memory_part(subject)
     try:
         walk = Walk.begin(subject, templates)
     except UserError as error:
-        yield unknown("memory", f"{error}")
+        yield unknown("trajectory", f"{error}")
         return
     deviation = walk.first_deviation()
     for note in walk.notes:
@@ -128,7 +121,12 @@ class Walk:
         for past in self.campaign.history():
             if fault := self._before(past) or self._after(past):
                 return fault
-        return self.leads.rest() or None
+        return self.leads.rest() or self._confirmation_fault() or None
+
+    def _confirmation_fault(self) -> str:
+        note = self.subject.memory.notes(self.subject.campaign.id).get(CONFIRMATION)
+        duels = self.subject.memory.duels(self.subject.campaign.id)
+        return "" if note is None else confirmation_fault(note, duels, self.campaign.objective)
 
     def _before(self, past: Past) -> str:
         if isinstance(past.what, Experiment):
@@ -242,48 +240,5 @@ class Walk:
         # A device elsewhere answers while other results come in: who was due is known only to it.
         if due != recorded and not self.subject.settings.device.startswith("detached"):
             return f"recorded is {recorded[0]} against {recorded[1]}, due was {due[0]} against {due[1]}"
-        return self._decision_fault(duel)
-
-    def _decision_fault(self, duel: Duel) -> str:
-        """The decision computed anew from the samples; with samples thrown away its looks are not known."""
-        if not duel.cases or any(case.discarded for case in duel.cases):
-            return ""
-        objective = self.campaign.objective
-        if duel.confirmation:
-            objective = shown_in(objective)
-        batches = list(_looks(duel))
-        challenger = self.campaign.succession.fought + 1
-        for end in range(1, len(batches) + 1):
-            follows = decide(batches[:end], objective, challenger)
-            if end < len(batches) and follows.verdict is not Judgement.MORE and not duel.confirmation:
-                return f"it went on after {follows.rounds} rounds, which decide: {follows.verdict}"
-        recorded = duel.decision
-        cut_short = follows.verdict is Judgement.MORE and recorded.verdict is Judgement.KEEP
-        if cut_short:
-            follows = dataclasses.replace(follows, verdict=recorded.verdict, reason=recorded.reason)
-        if follows != recorded:
-            return f"recorded is {duel.summary}; from its samples follows {dataclasses.replace(duel, decision=follows).summary}"
-        return ""
-
-
-def _looks(duel: Duel) -> Iterator[tuple[DuelCase, ...]]:
-    """The samples look by look, as they were taken."""
-    ends = (
-        [sum(CONFIRMATION_LOOKS[: n + 1]) for n in range(len(CONFIRMATION_LOOKS))]
-        if duel.confirmation
-        else LOOKS
-    )
-    rounds = min(min(len(case.challenger_ms), len(case.incumbent_ms)) for case in duel.cases)
-    begin = 0
-    for end in ends:
-        if begin >= rounds:
-            return
-        yield tuple(
-            dataclasses.replace(
-                case,
-                challenger_ms=case.challenger_ms[begin:end],
-                incumbent_ms=case.incumbent_ms[begin:end],
-            )
-            for case in duel.cases
-        )
-        begin = end
+        names = [case.id for case in self._cases]
+        return decision_fault(duel, self.campaign.objective, self.campaign.succession.fought + 1, names)

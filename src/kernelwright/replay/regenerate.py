@@ -1,7 +1,6 @@
 """(b) The winner found again: a campaign in a scratch memory that does not know the winning source."""
 
 import asyncio
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,9 +24,11 @@ from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built
 from kernelwright.memory.records import Experiment, RequestRecord, TemplateRecord
 from kernelwright.memory.store import Memory
+from kernelwright.replay.integrity import memory_part
 from kernelwright.replay.paired import WIDE, Interval, fight
 from kernelwright.replay.problem_files import write_problem
-from kernelwright.replay.subject import Subject, memory_part, read_subject, readable
+from kernelwright.replay.scratch import scratch_folder
+from kernelwright.replay.subject import Subject, read_subject, readable
 from kernelwright.replay.verdicts import Part, Replayed, differs, failed, has_failed, reproduced, unknown
 
 LEAST_SECONDS: Final = 60.0
@@ -67,8 +68,7 @@ async def _search(subject: Subject, facts: Facts, terms: Terms, listener: Listen
     if fault := _hopeless(subject, terms, requests):
         return [unknown("search", fault)]
     kept = [t for t in templates.values() if t.id not in withheld and t.id != subject.baseline.template]
-    with tempfile.TemporaryDirectory(prefix="kernelwright-replay-") as scratch:
-        folder = Path(scratch)
+    with scratch_folder() as folder:
         problem = folder / "problem"
         catalogue = {f"t{number:04d}": template.source for number, template in enumerate(kept)}
         try:

@@ -1,33 +1,22 @@
-"""What a replay begins with: a campaign's winner as the memory has it, and whether the memory is as it was written."""
+"""What a replay begins with: a campaign's winner as the memory has it."""
 
 import json
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from pydantic import ValidationError
 
 from kernelwright.campaign.settings import Settings, read_settings
-from kernelwright.certificate import Certificate, verify_certificate
 from kernelwright.certificate.build import incumbent_of
 from kernelwright.certificate.facts import BASELINE, Facts, read_facts
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import MemoryFileError, UserError
-from kernelwright.core.identity import content_id
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment, ProblemRecord, TemplateRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem, load_problem
 from kernelwright.problems.spec import ProblemSpec
-from kernelwright.replay.verdicts import Part, differs, failed, reproduced, unknown
-
-_RAW: Final = re.compile(
-    r"content_sha256|hashes\.(template|source|configuration|candidate|artifact)|baseline"
-    r"|(baseline_)?cases(\[\d+\]\.(samples_ms|median_ms).*)?|confirmation.*"
-)
-"""Parts of a certificate that are as recorded, whatever this version makes of them and however the campaign went on."""
+from kernelwright.replay.verdicts import Part, differs, reproduced, unknown
 
 
 @dataclass(frozen=True)
@@ -66,9 +55,11 @@ class Subject:
         return next((duel for duel in reversed(duels) if duel.confirmation), duels[-1] if duels else None)
 
 
-def read_subject(memory: Memory, name: str, problem: str = "") -> Subject:
-    """Raises UserError, one line, when there is nothing to replay."""
+def read_subject(memory: Memory, name: str, problem: str | None = None) -> Subject:
+    """Raises UserError, one line, when there is nothing to replay, or when ``problem`` is another one."""
     campaign = memory.campaign(name)
+    if problem is not None:
+        _check_named(problem, memory.problem(campaign.problem_id).name)
     _readable_records(memory, campaign)
     candidate = incumbent_of(memory, campaign)
     if candidate is None:
@@ -97,8 +88,15 @@ def read_subject(memory: Memory, name: str, problem: str = "") -> Subject:
         winner_template=templates[winner.template],
         baseline=first,
         baseline_template=templates[first.template],
-        problem_here=problem or settings.problem,
+        problem_here=settings.problem if problem is None else problem,
     )
+
+
+def _check_named(problem: str, recorded: str) -> None:
+    """What somebody names must be there, and go by the recorded name; its texts may have changed."""
+    here = load_problem(problem)
+    if here.name != recorded:
+        raise UserError(f"--problem {problem}: is the problem {here.name}, the campaign is on {recorded}")
 
 
 def _readable_records(memory: Memory, campaign: CampaignRecord) -> None:
@@ -115,105 +113,6 @@ def _readable_records(memory: Memory, campaign: CampaignRecord) -> None:
             f"{memory.path}: a record of {campaign.id} cannot be read ({error}): "
             "the memory is damaged or was tampered with"
         ) from None
-
-
-# -- is the memory as it was written? -------------------------------------------------------------------
-
-
-def memory_part(subject: Subject) -> Part:
-    """Hashes computed anew from the recorded texts, and the issued certificate against the recorded numbers."""
-    faults = [*problem_faults(subject.problem), *_of(subject.winner, subject.winner_template)]
-    faults += _of(subject.baseline, subject.baseline_template)
-    if faults:
-        return failed("memory", f"tampered: {faults[0]}")
-    hashes = "problem, template and candidate have their hashes"
-    document = _issued(subject)
-    if not isinstance(document, Certificate):
-        return reproduced("memory", f"{hashes}; {document}")
-    try:
-        fault = _against(document, subject)
-    except UserError as error:
-        return unknown("memory", f"the certificate cannot be held against it: {error}")
-    if fault:
-        return failed("memory", f"tampered: {fault}")
-    return reproduced("memory", f"{hashes}; the certificate agrees")
-
-
-def problem_faults(problem: ProblemRecord) -> Iterator[str]:
-    """A problem whose texts are not those of its id."""
-    computed = content_id("problem", problem.spec, problem.reference, problem.baseline)
-    if computed != problem.id:
-        yield f"the problem is recorded as {problem.id}, its texts are those of {computed}"
-
-
-def template_fault(template: TemplateRecord) -> str:
-    """Why a source is not that of its id; empty when it is."""
-    computed = content_id("template", template.source)
-    if computed == template.id:
-        return ""
-    return f"the template {template.name!r} is recorded as {template.id}, its source is that of {computed}"
-
-
-def candidate_fault(experiment: Experiment, source: str) -> str:
-    """Why a candidate is not its source and configuration; empty when it is."""
-    computed = content_id("candidate", source, experiment.configuration.key)
-    if computed == experiment.candidate:
-        return ""
-    return (
-        f"experiment {experiment.number} is recorded as candidate {experiment.candidate}, "
-        f"its source and configuration are those of {computed}"
-    )
-
-
-def _of(experiment: Experiment, template: TemplateRecord) -> list[str]:
-    return [
-        fault for fault in (template_fault(template), candidate_fault(experiment, template.source)) if fault
-    ]
-
-
-def _issued(subject: Subject) -> Certificate | str:
-    """The winner's newest certificate, or why there is none."""
-    records = subject.memory.certificates(subject.campaign.id)
-    mine = [record for record in records if record.candidate == subject.winner.candidate]
-    if not mine:
-        return "no certificate was issued"
-    try:
-        return Certificate.model_validate_json(mine[-1].document)
-    except ValidationError:
-        return "its certificate is none that this version can read"
-
-
-def _against(document: Certificate, subject: Subject) -> str:
-    if document.hashes.problem != subject.problem.id:
-        return (
-            f"the certificate is of the problem {document.hashes.problem}, recorded is {subject.problem.id}"
-        )
-    if fault := _missing(document, subject):
-        return fault
-    confirmed, last = document.confirmation, subject.confirmation()
-    went_on = confirmed is None or last is None or last.number != confirmed.number
-    for mismatch in verify_certificate(document, subject.memory):
-        if _RAW.fullmatch(mismatch.where) and not (went_on and mismatch.where.startswith("confirmation")):
-            return f"the issued certificate and the recorded samples differ: {mismatch}"
-    return ""
-
-
-def _missing(document: Certificate, subject: Subject) -> str:
-    """History only grows: what the certificate counts is recorded."""
-    duels = subject.memory.duels(subject.campaign.id)
-    counts = {
-        "experiments": (
-            document.statistics.experiments,
-            sum(subject.memory.counts(subject.campaign.id).values()),
-        ),
-        "duels": (document.statistics.duels, sum(not duel.confirmation for duel in duels)),
-    }
-    for what, (then, now) in counts.items():
-        if now < then:
-            return f"the issued certificate counts {then} {what}, {now} are recorded"
-    numbers = {part.number for part in (document.promotion, document.confirmation) if part is not None}
-    gone = sorted(numbers - {duel.number for duel in duels})
-    return f"duel {gone[0]} of the issued certificate is not recorded" if gone else ""
 
 
 def problem_part(subject: Subject) -> Part:
