@@ -159,5 +159,5 @@ def test_the_check_of_opened_memories_sees_them() -> None:
 
 def test_commands_start_without_what_only_tuning_needs() -> None:
     """Loading SciPy would take as long as all the rest, at every command's start."""
-    code = "import sys, kernelwright.cli.main; sys.exit('scipy' in sys.modules)"
+    code = "import sys, kernelwright.cli.app; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

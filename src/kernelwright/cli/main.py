@@ -1,4 +1,4 @@
-"""Entry point: the commands, and the one place where errors become an exit code.
+"""Entry point: what loads the commands, and the one place where errors become an exit code.
 
 Exit codes: 0 done, 1 the answer is no (a check failed), 2 bad input (one line on stderr), 3 the harness or the
 device failed, 70 a fault of ours, 130 interrupted.
@@ -6,78 +6,20 @@ device failed, 70 a fault of ours, 130 interrupted.
 
 import errno
 import os
+import signal
 import sys
+import threading
 import traceback
-from typing import Annotated, Final
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
 
-import typer
-
-from kernelwright import __version__
-from kernelwright.cli import (
-    bench,
-    board,
-    certificate,
-    check,
-    detached,
-    doctor,
-    exchange,
-    gauntlet,
-    problems,
-    profile,
-    replay,
-    report,
-    run,
-    show,
-)
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 
+INTERRUPTED: Final = "kernelwright: interrupted"
 LEAST_COLUMNS: Final = 40
 FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 """What an output says that can take nothing more."""
-
-app = typer.Typer(
-    name="kernelwright",
-    help="An autonomous engineer for CUDA kernels.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command("run")(run.run)
-app.command("resume")(run.resume)
-app.command("show")(show.show)
-app.command("report")(report.report)
-app.command("replay")(replay.replay)
-app.command("check")(check.check)
-app.command("profile")(profile.profile)
-app.command("certificate")(certificate.certificate)
-app.command("gauntlet")(gauntlet.gauntlet)
-app.command("doctor")(doctor.doctor)
-app.command("export-batch")(detached.export_batch)
-app.command("evaluate-batch")(detached.evaluate_batch)
-app.command("import-batch")(detached.import_batch)
-app.command("export")(exchange.export)
-app.command("import-space")(exchange.import_space)
-app.command("import-results")(exchange.import_results)
-app.add_typer(problems.app, name="problem")
-app.add_typer(problems.app, name="problems", hidden=True)  # its name in version 0.1.0
-app.add_typer(bench.app, name="bench")
-app.add_typer(board.app, name="board")
-
-
-def _version(show_it: bool) -> None:
-    if show_it:
-        typer.echo(f"kernelwright {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    """An autonomous engineer for CUDA kernels."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -88,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str] | None) -> int:
     _see_to_width()
     try:
-        code = app(args=arguments, prog_name="kernelwright", standalone_mode=False)
+        code = _commands()(args=arguments, prog_name="kernelwright", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:
         return _fail(2, error)
@@ -96,16 +38,54 @@ def _run(arguments: list[str] | None) -> int:
         return _fail(3, error)
     except KernelwrightError as error:
         return _fail(1, error)
-    except (KeyboardInterrupt, typer.Abort):
-        print("kernelwright: interrupted", file=sys.stderr)
-        return 130
-    except typer.Exit as done:
-        return done.exit_code
+    except KeyboardInterrupt:
+        return _interrupted()
     except OSError as error:
         return _of_system(error)
     except Exception as error:  # noqa: BLE001 - the process boundary: a bug of ours still ends in one readable line
-        return _usage(error) if hasattr(error, "format_message") else _fault(error)
+        return _other(error)
     return code if isinstance(code, int) else 0
+
+
+def _commands() -> Callable[..., object]:
+    """The commands. Ctrl-C while they are loaded ends the process at once.
+
+    An exception in the middle of an import would come out as any other, or not at all.
+    """
+    quiet = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if quiet:
+        signal.signal(signal.SIGINT, _leave)
+    try:
+        from kernelwright.cli.app import app
+    finally:
+        if quiet:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    return app
+
+
+def _leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal's handler
+    """Nothing was begun that would have to be put away."""
+    os.write(2, f"{INTERRUPTED}\n".encode())
+    os._exit(130)
+
+
+def _interrupted() -> int:
+    print(INTERRUPTED, file=sys.stderr)
+    return 130
+
+
+def _other(error: Exception) -> int:
+    """Ways in which commands end, a command line that cannot be parsed, or a fault of ours."""
+    import typer
+
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    if isinstance(error, typer.Abort):
+        return _interrupted()
+    return _usage(error) if hasattr(error, "format_message") else _fault(error)
 
 
 def _see_to_width() -> None:
