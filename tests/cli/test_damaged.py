@@ -28,6 +28,10 @@ CHANGES = {
     "static facts of another type": """UPDATE experiments SET static = '{"kernels": [{"name": 7}]}'""",
     "a status": "UPDATE experiments SET status = 'splendid'",
     "a time that never comes": "UPDATE experiments SET seconds = 9e999",
+    "a beginning that no calendar shows": "UPDATE campaigns SET started = 1e300",
+    "a time without an end": "UPDATE measurements SET samples_ms = '[1.0, Infinity]'",
+    "a time below nothing": "UPDATE measurements SET samples_ms = '[-1.0]'",
+    "a median of nothing": "UPDATE measurements SET samples_ms = '[0.0, 0.0, 1.0]'",
     "time spent": "UPDATE experiments SET spent = '[]'",
     "findings": "UPDATE experiments SET findings = '[1]'",
     "a duel's samples": """UPDATE duels SET samples = '{"a": 1}'""",
@@ -63,16 +67,47 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_every_reader_says_so_in_one_line(
     recorded: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str
 ) -> None:
-    (tmp_path / "memory.db").write_bytes(recorded)
-    with closing(sqlite3.connect(tmp_path / "memory.db")) as memory, memory:
-        for (trigger,) in memory.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            memory.execute(f"DROP TRIGGER {trigger}")
-        assert memory.execute((CHANGES | READ_LATER)[change]).rowcount > 0
+    changed(tmp_path, recorded, (CHANGES | READ_LATER)[change])
     for words in (*READERS, *(GOING_ON if change in CHANGES else ())):
+        refused(tmp_path, capsys, words)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        """UPDATE experiments SET configuration = '{"BM": "x", "TN": 1, "VEC": 1}'""",
+        "UPDATE experiments SET configuration = '{}'",
+    ],
+    ids=["no number", "no configuration"],
+)
+def test_who_uses_a_record_looks_whether_it_fits(
+    recorded: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str
+) -> None:
+    changed(tmp_path, recorded, change)
+    for words in (["show"], ["report"]):
         with pytest.raises(SystemExit) as ended:
             main([*words, "--dir", f"{tmp_path}"])
-        said = capsys.readouterr()
-        assert (ended.value.code, said.out) == (2, ""), (words, said)
-        assert said.err.count("\n") == 1, said.err
-        assert f"{tmp_path / 'memory.db'}: " in said.err
-        assert "damaged or was tampered with: restore it from a copy" in said.err
+        assert ended.value.code == 0
+    capsys.readouterr()
+    space = tmp_path / "space.npz"
+    refused(tmp_path, capsys, ["export", "last", "--template", "tile1", "--to", f"{space}"])
+    assert not space.exists()
+
+
+def changed(folder: Path, recorded: bytes, statement: str) -> None:
+    """The memory as somebody else left it."""
+    (folder / "memory.db").write_bytes(recorded)
+    with closing(sqlite3.connect(folder / "memory.db")) as memory, memory:
+        for (trigger,) in memory.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            memory.execute(f"DROP TRIGGER {trigger}")
+        assert memory.execute(statement).rowcount > 0
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--dir", f"{folder}"])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, ""), (words, said)
+    assert said.err.count("\n") == 1, said.err
+    assert f"{folder / 'memory.db'}: " in said.err
+    assert "damaged or was tampered with: restore it from a copy" in said.err

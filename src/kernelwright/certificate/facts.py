@@ -16,6 +16,7 @@ from kernelwright.core.launch import ResolvedPlan
 from kernelwright.core.objective import Objective, ObjectiveName
 from kernelwright.core.resolve import resolve
 from kernelwright.harness.wire import Ceilings
+from kernelwright.memory.database import damaged
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment, TemplateRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Case, Problem
@@ -83,6 +84,10 @@ def read_facts(memory: Memory, campaign: CampaignRecord, candidate: str) -> Fact
     template = templates[experiment.template]
     whole = Candidate(parse_template(template.source, template.name), experiment.configuration)
     cases = problem.cases(slow=slow)
+    try:
+        plans = {case.id: resolve(whole, case.sizes, device, problem.signature) for case in cases}
+    except ValueError as error:
+        raise damaged(memory.path, f"experiment {experiment.number}", error) from None
     return Facts(
         campaign=campaign,
         problem=problem,
@@ -92,7 +97,7 @@ def read_facts(memory: Memory, campaign: CampaignRecord, candidate: str) -> Fact
         experiment=experiment,
         template=template,
         candidate=whole,
-        plans={case.id: resolve(whole, case.sizes, device, problem.signature) for case in cases},
+        plans=plans,
         baseline=baseline,
         duels=tuple(memory.duels(campaign.id)),
         notes=notes,

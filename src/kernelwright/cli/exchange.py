@@ -14,6 +14,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.plan_format import format_sections
 from kernelwright.core.space import Tunable
 from kernelwright.devices.record_space import Recording, write_recorded
+from kernelwright.memory.database import damaged
 from kernelwright.memory.records import CampaignRecord, Experiment, TemplateRecord
 from kernelwright.memory.store import Memory
 from kernelwright.optimiser.kernel_tuner_io import TuningResult, read_t1, read_t4, write_t4
@@ -39,10 +40,12 @@ def export(
     if to.suffix == ".json":
         write_t4([_result(e) for e in experiments], to)
     else:
-        plan = parse_template(chosen.source, chosen.name).plan
-        write_recorded(
-            to, (*plan.tunables, *plan.compiler), [_recording(e) for e in experiments], _about(record, chosen)
-        )
+        tunables = _tunables(chosen)
+        for each in experiments:
+            if any(each.configuration.get(t.name) not in t.values for t in tunables):
+                why = f"its configuration is none of {chosen.name}"
+                raise damaged(directory / MEMORY_FILE, f"experiment {each.number}", why)
+        write_recorded(to, tunables, [_recording(e) for e in experiments], _about(record, chosen))
     typer.echo(f"{to}: {len(experiments)} configurations of {chosen.name}")
 
 
@@ -89,7 +92,7 @@ def _tunables(template: TemplateRecord) -> Sequence[Tunable]:
 
 def _about(record: CampaignRecord, template: TemplateRecord) -> dict[str, object]:
     device = json.loads(record.device)
-    problem = json.loads(record.settings)["problem"]
+    problem = f"{json.loads(record.settings).get('problem', record.problem_id)}"
     return {
         "name": f"{Path(problem).name}-{template.name}-{device['model'].replace(' ', '_')}",
         "kernel": template.name,

@@ -33,8 +33,12 @@ class _Beside:
     confirmation: bool
 
 
+LATEST: Final = 1e11
+"""Unix time that no calendar has to show."""
 _T = TypeVar("_T")
-_SAMPLES: Final = TypeAdapter(Annotated[tuple[float, ...], Field(min_length=1)])
+_SAMPLES: Final = TypeAdapter(
+    Annotated[tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...], Field(min_length=1)]
+)
 _CONDITIONS: Final = TypeAdapter(Conditions)
 _STATIC: Final = TypeAdapter(StaticMetrics)
 _CONFIGURATION: Final = TypeAdapter(dict[str, Number])
@@ -65,7 +69,9 @@ def check_campaign(campaign: CampaignRecord) -> None:
     _read(_DEVICE, "device", campaign.device)
     _read(_OBJECT, "settings", campaign.settings)
     ObjectiveName(campaign.objective)
-    _finite(seconds=campaign.seconds, started=campaign.started)
+    _finite(seconds=campaign.seconds)
+    if not 0 <= campaign.started < LATEST:
+        raise ValueError("started: is no time of day")
 
 
 def template_row(template: TemplateRecord) -> dict[str, Value]:
@@ -192,6 +198,8 @@ def to_experiment(rows: Iterable[sqlite3.Row]) -> Experiment:
         raise ValueError(f"its template {row['template']!r} is not recorded")
     _finite(seconds=row["seconds"], recorded=row["recorded"])
     timings = [_timing(each) for each in (row, *others) if each["case_id"] is not None]
+    if row["status"] == Status.MEASURED and any(_takes_no_time(timing.samples_ms) for timing in timings):
+        raise ValueError("samples_ms: its median is 0")
     static = row["static"]
     outcome = Outcome(
         status=Status(row["status"]),
@@ -218,6 +226,11 @@ def to_experiment(rows: Iterable[sqlite3.Row]) -> Experiment:
         number=row["number"],
         recorded=row["recorded"],
     )
+
+
+def _takes_no_time(samples_ms: tuple[float, ...]) -> bool:
+    """Whether the median is 0, which readers divide by."""
+    return sorted(samples_ms)[len(samples_ms) // 2] == 0
 
 
 def _timing(row: sqlite3.Row) -> CaseTiming:
