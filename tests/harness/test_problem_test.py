@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import ProblemError
+from kernelwright.harness.child import Child, ChildDied
 from kernelwright.harness.problem_test import cheap_cases, quick_selftest, self_test
 from kernelwright.harness.self_test import Verdict
+from kernelwright.harness.wire import Reply, Request
 from kernelwright.problems.loader import Problem, load_problem
 from tests.problems.folders import BASELINE, GOOD, REFERENCE, write_problem
 
@@ -40,6 +42,28 @@ async def test_a_reference_that_ends_its_process_is_named(tmp_path: Path) -> Non
         ProblemError, match=r"reference\.py: the process ended with code 3 on the case N=10: .*os\._exit"
     ):
         await quick_selftest(problem(tmp_path, START + "    os._exit(3)\n"))
+
+
+async def test_a_process_that_is_killed_once_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaths: list[int] = [9]
+    ask = Child.ask
+
+    async def killed(child: Child, request: Request, timeout_s: float) -> Reply:
+        if deaths:
+            raise ChildDied("the reference worker ended", deaths.pop())
+        return await ask(child, request, timeout_s)
+
+    monkeypatch.setattr(Child, "ask", killed)
+    found = problem(tmp_path, REFERENCE)
+    assert (await quick_selftest(found)).warnings == ()
+    deaths += [9, 15]
+    with pytest.raises(ProblemError, match="leave the process alone"):
+        await quick_selftest(found)
+    deaths[:] = [11]
+    with pytest.raises(ProblemError, match="leave the process alone"):
+        await quick_selftest(found)
 
 
 async def test_a_reference_that_never_ends_is_named(tmp_path: Path) -> None:

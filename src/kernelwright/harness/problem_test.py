@@ -9,7 +9,7 @@ from typing import Final
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.errors import HarnessError, ProblemError, UserError, WorkerDied
 from kernelwright.core.outcome import KILLED, Check, Outcome, Status
-from kernelwright.harness.child import Child, StepTimeout
+from kernelwright.harness.child import Child, ChildDied, StepTimeout
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.processes import import_roots, readable_folders
 from kernelwright.harness.scratch import Scratch
@@ -24,7 +24,7 @@ from kernelwright.harness.self_test import (
     multiples,
 )
 from kernelwright.harness.setup import WorkerSetup
-from kernelwright.harness.wire import Request
+from kernelwright.harness.wire import Reply, Request
 from kernelwright.problems.loader import Case, Problem
 from kernelwright.problems.tolerance import fit
 from kernelwright.problems.trials import is_cheap
@@ -145,8 +145,7 @@ async def _ask(
     where = f"{problem.folder / 'reference.py'}"
     case = "a trial" if request.case == TRIALS else f"the case {request.case}"
     try:
-        await child.start()
-        reply = await child.ask(Request(0, self_test=request), timeout_s)
+        reply = await _answer(child, Request(0, self_test=request), timeout_s)
     except StepTimeout:
         raise ProblemError(
             f"{where}: did not answer for {case} within {timeout_s:g} s: make it end, or faster"
@@ -162,6 +161,17 @@ async def _ask(
     if reply.self_tested is None:
         raise HarnessError("the reference worker gave no rows")
     return reply.self_tested
+
+
+async def _answer(child: Child, request: Request, timeout_s: float) -> Reply:
+    """What was killed may have been killed from outside: it is asked once more."""
+    await child.start()
+    try:
+        return await child.ask(request, timeout_s)
+    except ChildDied as error:
+        if not error.from_outside:
+            raise
+    return await child.ask(request, timeout_s)
 
 
 async def _of_baseline(

@@ -1,0 +1,34 @@
+"""A campaign whose baseline fails, from its start to what a person is told when it is to go on."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelwright.campaign.baseline import BaselineFailed
+from kernelwright.campaign.events import Silent
+from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.sitting import resume_campaign, start_campaign
+from kernelwright.memory.store import Memory
+from kernelwright.report import as_json, build_report
+from tests.problems.folders import BASELINE, write_problem
+
+BROKEN = BASELINE.replace("factor * X[i]", "factor * Z[i]")
+
+
+async def test_it_is_recorded_shown_and_not_gone_on_with(tmp_path: Path) -> None:
+    folder = write_problem(tmp_path / "p")
+    (folder / "baseline.cu").write_text(BROKEN)
+    settings = Settings(problem=str(folder), device="cpu", seconds=5.0, evaluations=1, slow_cases=True)
+    with pytest.raises(BaselineFailed, match="scale: the baseline does not pass on cpu: compile_failed: "):
+        await start_campaign(settings, tmp_path, Silent())
+    with Memory.open(tmp_path / "memory.db", read_only=True) as memory:
+        record = memory.campaign("last")
+        (experiment,) = memory.experiments(record.id)
+        report = as_json(build_report(memory, record))
+    assert record.state == "failed"
+    assert experiment.outcome.reason.startswith("candidate.cu:12: ")
+    assert "candidate.cu:12: " in report
+    with pytest.raises(
+        BaselineFailed, match=f"^{record.id}: its baseline does not pass .*start a new campaign$"
+    ):
+        await resume_campaign("last", tmp_path, Silent(), {"seconds": 10.0})
