@@ -82,6 +82,7 @@ def test_missing_compiler(fails: Fails, monkeypatch: pytest.MonkeyPatch, tmp_pat
     message = fails("run", "vector_add", "--device", "cpu")
     assert "g++" in message
     assert "apt-get install g++" in message
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_plan_error_names_file_line_and_column(fails: Fails, tmp_path: Path) -> None:
@@ -107,9 +108,9 @@ def test_no_memory_yet(fails: Fails, command: str, tmp_path: Path) -> None:
 
 
 def test_memory_of_a_newer_version(fails: Fails, tmp_path: Path) -> None:
-    from kernelwright.memory.store import Memory
+    from kernelwright.memory.opening import open_for_writing
 
-    Memory.open(tmp_path / "memory.db").close()
+    open_for_writing(tmp_path / "memory.db", create=True).close()
     database = sqlite3.connect(tmp_path / "memory.db")
     database.execute("PRAGMA user_version = 99")
     database.close()
@@ -124,7 +125,9 @@ def test_memory_that_is_no_database(fails: Fails, tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_made(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert "--dir" in fails("run", "vector_add", "--device", "cpu", "--dir", "file/below")
+    for folder in ("file", "file/below"):
+        message = fails("run", "vector_add", "--device", "cpu", "--dir", folder)
+        assert message == "kernelwright: error: file: is no folder: choose another place with --dir\n"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Campaigns leave for other tools, spaces of other tools come in."""
 
+import errno
 import json
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -74,6 +76,19 @@ def test_to_a_recorded_space(folder: Path, capsys: pytest.CaptureFixture[str]) -
     run(capsys, "export", "last", "--template", "one", "--to", str(file), "--dir", str(folder))
     space = read_recorded(file)
     assert (space.device, len(space.space), space.optimum_ms) == ("fake device", 3, 2.0)
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.npz"])
+def test_a_full_disk_is_told_with_the_file_and_nothing_half_written_is_left(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    words = ("export", "c1", "--template", "one", "--to", str(folder / name), "--dir", str(folder))
+    assert f"{folder / name}: cannot be written: No space left on device: free" in run(capsys, *words, code=2)
+    assert [file.name for file in folder.iterdir() if "memory.db" not in file.name] == []
 
 
 def test_a_template_has_to_be_named_where_there_are_several(

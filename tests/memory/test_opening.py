@@ -1,6 +1,9 @@
 """Faults of the file are one line that says what, where and how to mend it; readers work beside the writer."""
 
+import contextlib
 import os
+import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -128,7 +131,10 @@ def test_a_folder_where_the_file_should_be(memory_file: Path) -> None:
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "choose another place with --dir" in fault(lambda: Memory.open(tmp_path / "file" / "memory.db"))
+    for below in (tmp_path / "file", tmp_path / "file" / "deeper"):
+        for read_only in (False, True):
+            message = fault(lambda: Memory.open(below / "memory.db", read_only=read_only))  # noqa: B023
+            assert message == f"{tmp_path / 'file'}: is no folder: choose another place with --dir"
 
 
 @pytest.fixture
@@ -177,11 +183,84 @@ def test_a_full_disk_loses_only_the_experiment_in_flight(memory_file: Path) -> N
     memory = Memory(database)
     huge = replace(TEMPLATE, id="t2", source="x" * 100_000)
     message = fault(lambda: memory.record(experiment(9, template="t2"), huge))
-    assert "the disk is full: free some space; everything recorded before is kept" in message
+    assert f"the disk is full: free some space on the disk of {memory_file.parent}; everything" in message
     database.connection.execute("PRAGMA max_page_count = 1000000")
     memory.record(experiment(9, template="t2"), huge)
     assert len(list(memory.experiments("c1"))) == 3
     memory.close()
+
+
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """As a full disk is to SQLite: what it writes further on is an I/O error."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def full(_: object) -> object:
+    return type("Usage", (), {"free": 8192})
+
+
+@pytest.mark.parametrize(("size", "there"), [(0, False), (8192, False), (8192, True)])
+def test_a_full_disk_leaves_no_memory_without_tables_and_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, there: bool
+) -> None:
+    folder = tmp_path / "a" / "b"
+    if there:
+        folder.mkdir(parents=True)
+    with files_of_at_most(size):
+        message = fault(lambda: Memory.open(folder / "memory.db"))
+        assert "disk I/O error: the disk of " in message
+        monkeypatch.setattr(shutil, "disk_usage", full)
+        message = fault(lambda: Memory.open(folder / "memory.db"))
+    assert f"memory.db: the disk is full: free some space on the disk of {folder}; " in message
+    assert (list(folder.iterdir()) if there else list(tmp_path.iterdir())) == []
+
+
+def test_a_memory_on_a_full_disk_can_still_be_read(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(memory_file)
+    monkeypatch.setattr(shutil, "disk_usage", full)
+    with files_of_at_most(0):
+        with Memory.open(memory_file, read_only=True) as memory:
+            assert len(list(memory.experiments("c1"))) == 2
+        message = fault(lambda: Memory.open(memory_file, create=False))
+    assert "the disk is full: free some space" in message
+    with Memory.open(memory_file, create=False) as memory:
+        memory.record(experiment(3), TEMPLATE)
+
+
+def test_a_new_memory_that_no_campaign_came_into_goes_again_with_its_folders(tmp_path: Path) -> None:
+    Memory.open(tmp_path / "a" / "b" / "memory.db").close()
+    assert list(tmp_path.iterdir()) == []
+    filled(tmp_path / "a" / "memory.db")
+    Memory.open(tmp_path / "a" / "memory.db").close()
+    assert [file.name for file in (tmp_path / "a").iterdir()] == ["memory.db"]
+
+
+def test_a_new_memory_that_somebody_else_uses_stays(memory_file: Path) -> None:
+    first = Memory.open(memory_file)
+    with Memory.open(memory_file) as second:
+        first.close()
+        second.start_campaign(campaign(), PROBLEM)
+    with Memory.open(memory_file, read_only=True) as again:
+        assert again.campaign("last") == campaign()
+
+
+def test_without_hard_links_a_memory_is_made_all_the_same(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    filled(memory_file)
+    assert [file.name for file in memory_file.parent.iterdir()] == ["memory.db"]
 
 
 def test_a_second_writer_waits_and_then_says_so(memory_file: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from kernelwright.board_server.schema import APPLICATION_ID, STEPS
 from kernelwright.core.errors import UserError
-from kernelwright.memory.database import Database
+from kernelwright.memory.database import Database, full_disk
 
 BUSY_TIMEOUT_S: Final = 30.0
 
@@ -30,7 +30,8 @@ def open_database(path: Path, *, create: bool) -> Database:
         _prepare(connection, path)
     except sqlite3.DatabaseError as error:
         connection.close()
-        raise UserError(f"{path}: no usable board ({error}): choose another --data") from None
+        why = full_disk(error, path) or f"no usable board ({error}): choose another --data"
+        raise UserError(f"{path}: {why}") from None
     except BaseException:
         connection.close()
         raise

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all, for whoever else looks at them or after a kill."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -18,7 +19,7 @@ def place(path: Path, data: bytes) -> None:
         write_through(partial, data)
         partial.replace(path)
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        raise UserError(f"{path}: cannot be written: {_reason(error)}") from None
 
 
 def place_folder(folder: Path, files: Mapping[str, bytes], look: Callable[[Path], object]) -> None:
@@ -44,7 +45,7 @@ def place_folder(folder: Path, files: Mapping[str, bytes], look: Callable[[Path]
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
+        raise UserError(f"{folder}: cannot be written: {_reason(error)}") from None
 
 
 def write_through(path: Path, data: bytes) -> None:
@@ -57,3 +58,8 @@ def write_through(path: Path, data: bytes) -> None:
     except OSError:
         path.unlink(missing_ok=True)
         raise
+
+
+def _reason(error: OSError) -> str:
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return f"{error.strerror}" + (": free some space there, or choose another place" if full else "")

@@ -1,5 +1,6 @@
 """Writes measured configurations as a recorded space (``kspace-1``), which optimisers can be played on."""
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ import numpy as np
 
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import place
 from kernelwright.core.outcome import StaticMetrics
 from kernelwright.core.space import Tunable
 from kernelwright.devices.recorded import FORMAT, static_row
@@ -63,8 +65,6 @@ def write_recorded(
     }
     if any(r.static is not None for r in recordings):
         arrays["static"] = np.stack([static_row(r.static) for r in recordings])
-    try:
-        with path.open("wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type] # numpy's stubs mix up its keywords
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type] # numpy's stubs mix up its keywords
+    place(path, buffer.getvalue())

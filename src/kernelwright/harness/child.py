@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from kernelwright.harness.excess import PERIOD_S, Bounds, excess
 from kernelwright.harness.processes import import_roots, kill_tree, scrubbed_environment
 from kernelwright.harness.sandbox import Layer, SandboxReport
 from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, Enclosed, View, confined_command, signal_of
+from kernelwright.harness.scratch import disk_full
 from kernelwright.harness.setup import FAULT_CODE, WorkerSetup
 from kernelwright.harness.wire import MAX_LINE, REPLY, Hello, Reply, Request, decode, encode
 
@@ -238,7 +240,8 @@ class Child:
                 f"the {self.setup.role} worker was ended: {running.excess}", signal.SIGKILL, last, excess=True
             )
         if code == FAULT_CODE:
-            return HarnessError(f"the {self.setup.role} worker failed{tail}")
+            mend = disk_full(self.setup.scratch) if f"[Errno {errno.ENOSPC}]" in last else ""
+            return HarnessError(f"the {self.setup.role} worker failed{mend or tail}")
         how = f"ended with signal {ended_by}" if ended_by else f"ended with code {code}"
         return ChildDied(f"the {self.setup.role} worker {how}{tail}", ended_by, last)
 

@@ -120,6 +120,11 @@ class Artifacts:
         return Path(artifact) in self._known
 
 
+def disk_full(scratch: str | Path) -> str:
+    """How a message goes on when nothing more can be written to the scratch."""
+    return f": the disk of {scratch} is full: free some space there, or set TMPDIR to another disk"
+
+
 def _read_regular(path: Path) -> bytes:
     """Content of an ordinary file, and no more than a binary may have: not through a link, not from a pipe."""
     try:

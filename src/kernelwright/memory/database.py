@@ -1,13 +1,19 @@
 """Transactions and queries on one SQLite connection; faults of SQLite and the file system as one line each."""
 
 import contextlib
+import errno
+import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from kernelwright.core.errors import MemoryFileError
 
 Value = str | int | float | None
+NO_SPACE: Final = {errno.ENOSPC, errno.EDQUOT}
+LITTLE_BYTES: Final = 1 << 20
+"""SQLite's shared memory, journal and a page of each table have to find room."""
 
 
 class Database:
@@ -16,6 +22,8 @@ class Database:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.connection = connection
         self.path = path
+        self.made: tuple[Path, ...] = ()
+        """The file and its folders, innermost first, as far as they were made for this connection."""
 
     def close(self) -> None:
         """Close the file."""
@@ -77,9 +85,37 @@ def one_line(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         if "decode to UTF-8" in str(error):
             raise damaged(path, "a record", "its text is no UTF-8") from None
-        raise MemoryFileError(f"{path}: {_meaning(str(error))}") from None
+        raise MemoryFileError(f"{path}: {full_disk(error, path) or _meaning(str(error))}") from None
     except OSError as error:
+        if error.errno in NO_SPACE:
+            raise MemoryFileError(f"{path}: {_full(path)}") from None
         raise MemoryFileError(f"{path}: {error.strerror}: choose another place with --dir") from None
+
+
+def full_disk(error: sqlite3.DatabaseError, path: Path) -> str:
+    """What to do when SQLite cannot write for want of space; empty when that is not why.
+
+    A memory of a file that cannot grow is "disk I/O error" as often as "full".
+    """
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _free_bytes(path) < LITTLE_BYTES):
+        return _full(path)
+    if code == sqlite3.SQLITE_IOERR:
+        return f"{error}: the disk of {path.parent} fails or lets files grow no more: choose another place"
+    return ""
+
+
+def _full(path: Path) -> str:
+    return (
+        f"the disk is full: free some space on the disk of {path.parent}; everything recorded before is kept"
+    )
+
+
+def _free_bytes(path: Path) -> int:
+    try:
+        return shutil.disk_usage(path.parent).free
+    except OSError:
+        return LITTLE_BYTES
 
 
 def _meaning(message: str) -> str:
@@ -91,6 +127,4 @@ def _meaning(message: str) -> str:
         return f"cannot be opened ({message}): choose another place with --dir"
     if "locked" in message:
         return "another process keeps writing to it: try again when that is done"
-    if "full" in message:
-        return "the disk is full: free some space; everything recorded before is kept"
     return message

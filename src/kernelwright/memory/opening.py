@@ -5,6 +5,8 @@ when a process is killed; a power cut may take the last few with it, never the f
 """
 
 import contextlib
+import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,13 +28,77 @@ def open_for_writing(
 ) -> Database:
     """Open, make the file and its folder if ``create``, bring an older format up to date."""
     _look(path, needed=not create)
-    with one_line(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with _connected(path, "mode=rwc", timeout_s) as database:
-        _check_format(database, len(migrations))
-        _use_wal(database.connection, timeout_s)
-        _migrate(database, migrations)
+    made = _make(path, timeout_s, migrations) if create and not path.exists() else ()
+    try:
+        with _connected(path, "mode=rwc", timeout_s) as database:
+            _check_format(database, len(migrations))
+            _use_wal(database.connection, timeout_s)
+            _migrate(database, migrations)
+    except MemoryFileError:
+        _remove(made)
+        raise
+    database.made = made
     return database
+
+
+def discard_unused(database: Database) -> None:
+    """Remove what was made for this connection, if it holds no campaign and nobody else has it open by now.
+
+    Without WAL the file has one user only. Who opens it this very moment is told by SQLite that it is gone.
+    """
+    connection = database.connection
+    with contextlib.suppress(sqlite3.Error, OSError):
+        if connection.execute("SELECT 1 FROM campaigns").fetchone() is None:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("BEGIN EXCLUSIVE")
+            _remove(database.made)
+
+
+def _make(path: Path, timeout_s: float, migrations: Migrations) -> tuple[Path, ...]:
+    """A new file appears with all of its tables or not at all; what was made, innermost first.
+
+    It is made beside. When another process is faster, its file stands.
+    """
+    folders = tuple(folder for folder in path.absolute().parents if not folder.exists())
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with one_line(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with _connected(path, "mode=rwc", timeout_s, partial) as database:
+            _migrate(database, migrations)
+            database.close()
+            return (path, *folders) if _named(partial, path) else ()
+    except MemoryFileError:
+        _remove((partial, *folders))
+        raise
+    finally:
+        _remove((partial,))
+
+
+def _named(partial: Path, path: Path) -> bool:
+    """Whether the file has its name now; false when there is one of that name."""
+    try:
+        os.link(partial, path)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without hard links
+        if os.path.lexists(path):
+            return False
+        partial.rename(path)
+    return True
+
+
+def _remove(made: tuple[Path, ...]) -> None:
+    """A file and what SQLite keeps beside it, then folders as far as they are empty."""
+    if not made:
+        return
+    file, *folders = made
+    for ending in ("", "-wal", "-shm", "-journal"):
+        Path(f"{file}{ending}").unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # somebody else uses the folder by now
+        for folder in folders:
+            folder.rmdir()
 
 
 def open_for_reading(
@@ -44,8 +110,9 @@ def open_for_reading(
         return _reading(path, "mode=ro", timeout_s, len(migrations))
     except MemoryFileError:
         # WAL needs a file beside the memory even for reading it. Where none can be made and the writer left
-        # none, nobody writes: the file may be read as it lies there.
-        if Path(f"{path}-wal").exists():
+        # nothing in one, nobody writes: the file may be read as it lies there.
+        wal = Path(f"{path}-wal")
+        if wal.exists() and wal.stat().st_size > 0:
             raise
         return _reading(path, "mode=ro&immutable=1", timeout_s, len(migrations))
 
@@ -64,6 +131,9 @@ def _reading(path: Path, mode: str, timeout_s: float, newest: int) -> Database:
 
 def _look(path: Path, *, needed: bool) -> None:
     with one_line(path):
+        for folder in path.parents:
+            if folder.exists() and not folder.is_dir():
+                raise MemoryFileError(f"{folder}: is no folder: choose another place with --dir")
         if path.is_dir():
             raise MemoryFileError(f"{path}: is a folder, a memory is a file: choose another place with --dir")
         if needed and not path.exists():
@@ -75,10 +145,10 @@ def _nothing_here(path: Path) -> MemoryFileError:
 
 
 @contextlib.contextmanager
-def _connected(path: Path, mode: str, timeout_s: float) -> Iterator[Database]:
-    """A connection that stays open only when the body succeeds."""
+def _connected(path: Path, mode: str, timeout_s: float, file: Path | None = None) -> Iterator[Database]:
+    """A connection that stays open only when the body succeeds; faults speak of ``path``, whatever file it is."""
     with one_line(path):
-        uri = f"{path.absolute().as_uri()}?{mode}"
+        uri = f"{(file or path).absolute().as_uri()}?{mode}"
         connection = sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None)
         try:
             connection.execute("PRAGMA foreign_keys = ON")

@@ -17,7 +17,7 @@ from kernelwright.core.errors import MemoryFileError
 from kernelwright.core.outcome import Status
 from kernelwright.memory.claims import Claims
 from kernelwright.memory.database import Database, Value, damaged
-from kernelwright.memory.opening import open_for_reading, open_for_writing
+from kernelwright.memory.opening import discard_unused, open_for_reading, open_for_writing
 from kernelwright.memory.records import (
     CampaignRecord,
     CertificateRecord,
@@ -85,8 +85,10 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Close the file and let go of what is claimed."""
+        """Close the file and let go of what is claimed; a new one that no campaign came into goes again."""
         self._claims.release()
+        if self._database.made:
+            discard_unused(self._database)
         self._database.close()
 
     # -- writing --------------------------------------------------------------------------------------

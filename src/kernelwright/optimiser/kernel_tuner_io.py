@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 from kernelwright.core.configuration import Configuration, Value
 from kernelwright.core.errors import UserError
 from kernelwright.core.expressions import parse
+from kernelwright.core.files import place
 from kernelwright.core.outcome import Status
 from kernelwright.core.space import Constraint, SearchSpace, Tunable
 
@@ -113,13 +114,13 @@ def read_t4(path: Path) -> tuple[TuningResult, ...]:
 
 
 def write_t4(results: Sequence[TuningResult], path: Path) -> None:
-    """Write results as a T4 file; every status has its nearest ``invalidity``."""
+    """Write results as a T4 file; every status has its nearest ``invalidity``. Raises UserError."""
     document = {
         "schema_version": T4_VERSION,
         "metadata": {"timeunit": "milliseconds"},
         "results": [_entry(result) for result in results],
     }
-    path.write_text(json.dumps(document, indent=1) + "\n")
+    place(path, f"{json.dumps(document, indent=1)}\n".encode())
 
 
 def _read(path: Path, model: type[_Model]) -> _Model:
