@@ -56,9 +56,10 @@ BOTH = {
         "UPDATE problems SET name = 'gemm'",
         "recorded as 'gemm', its specification calls it",
     ),
-    "samples and ratio": (
+    "a ratio": (f"UPDATE duels SET verdict = {RATIO}", "samples differ: promotion."),
+    "no samples and a ratio": (
         f"UPDATE duels SET samples = '[]', verdict = {RATIO}",
-        "samples differ: promotion.",
+        "duel 1: recorded is promote with the ratio 0.0100, but none of the samples that it follows from",
     ),
     "methods": ("UPDATE measurements SET method = 'graph'", "samples differ: cases[0].method"),
     "errors": ("UPDATE measurements SET max_error = 0.5", "samples differ: cases[0].max_error"),

@@ -26,7 +26,7 @@ def decision_fault(duel: Duel, objective: Objective, challenger: int, cases: Seq
     if duel.at_fault not in {"", duel.challenger, duel.incumbent}:
         return f"the side at fault is recorded as {duel.at_fault!r}, which is neither side"
     if not duel.cases:
-        return _unmeasured_fault(duel.decision)
+        return unmeasured_fault(duel.decision)
     if duel.at_fault:
         return f"{duel.at_fault} is recorded as at fault, which leaves no samples: some are recorded"
     if fault := _samples_fault(duel, cases):
@@ -62,7 +62,7 @@ def _confirmation(duel: Duel, objective: Objective) -> Confirmation:
     )
 
 
-def _unmeasured_fault(decision: Decision) -> str:
+def unmeasured_fault(decision: Decision) -> str:
     """Without samples nobody takes the lead, and there is no ratio: a side broke a check, or did not compile."""
     if decision == Decision(Verdict.KEEP, decision.reason):
         return ""

@@ -4,8 +4,11 @@ The memory's triggers keep honest programs from changing history. Whoever has th
 here is whether the parts of the memory still say the same.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator
+from itertools import chain
+from sqlite3 import Row
 from typing import Final
 
 from pydantic import ValidationError
@@ -15,6 +18,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.identity import content_id
 from kernelwright.memory.opening import open_for_reading
 from kernelwright.memory.records import CertificateRecord, Experiment, ProblemRecord, TemplateRecord
+from kernelwright.replay.decisions import unmeasured_fault
 from kernelwright.replay.subject import Subject, recorded_problem
 from kernelwright.replay.verdicts import Part, failed, reproduced, unknown
 
@@ -34,7 +38,8 @@ def memory_part(subject: Subject) -> Part:
     """Hashes computed anew from the recorded texts, and what is recorded twice held against each other."""
     faults = [*problem_faults(subject.problem), *_of(subject.winner, subject.winner_template)]
     faults += _of(subject.baseline, subject.baseline_template)
-    if fault := next(iter(faults), "") or next(_column_faults(subject), ""):
+    numbers = chain(_duel_faults(subject), _median_faults(subject))
+    if fault := next(chain(faults, numbers), ""):
         return failed("memory", f"tampered: {fault}")
     hashes = "problem, template and candidate have their hashes"
     records = subject.memory.certificates(subject.campaign.id)
@@ -99,28 +104,29 @@ def _of(experiment: Experiment, template: TemplateRecord) -> list[str]:
     ]
 
 
-# -- columns --------------------------------------------------------------------------------------------
+# -- numbers --------------------------------------------------------------------------------------------
 
 
-def _column_faults(subject: Subject) -> Iterator[str]:
-    """Columns for people with an SQL prompt, which no record here is read from, follow from the others."""
-    campaign, database = subject.campaign.id, open_for_reading(subject.memory.path)
-    try:
-        duels = database.rows("SELECT number, promoted FROM duels WHERE campaign = ?", campaign)
-        medians = database.rows(_MEDIANS, campaign)
-    finally:
-        database.close()
-    promoted = {row["number"]: row["promoted"] for row in duels}
-    for duel in subject.memory.duels(campaign):
+def _duel_faults(subject: Subject) -> Iterator[str]:
+    """Duels without the samples that they need. ``promoted`` is a column that no record is read from."""
+    query = "SELECT number, promoted FROM duels WHERE campaign = ?"
+    promoted = {row["number"]: row["promoted"] for row in _rows(subject, query)}
+    for duel in subject.memory.duels(subject.campaign.id):
         # A running campaign may have more by now.
         if (found := promoted.get(duel.number, duel.promoted)) != duel.promoted:
             what = "a confirmation" if duel.confirmation else f"its verdict is {duel.decision.verdict}"
             yield f"duel {duel.number}: promoted is recorded as {found}, but {what}"
+        if not duel.cases and (fault := unmeasured_fault(duel.decision)):
+            yield f"duel {duel.number}: {fault}"
         for case in duel.cases:
             if len(case.challenger_ms) != len(case.incumbent_ms):
                 yield f"duel {duel.number}: the samples of {case.case} are no pairs"
-    times = {(row["experiment"], row["position"]): row["median_ms"] for row in medians}
-    for experiment in subject.memory.experiments(campaign):
+
+
+def _median_faults(subject: Subject) -> Iterator[str]:
+    """Medians that are not those of their samples: another column that no record is read from."""
+    times = {(row["experiment"], row["position"]): row["median_ms"] for row in _rows(subject, _MEDIANS)}
+    for experiment in subject.memory.experiments(subject.campaign.id):
         for position, timing in enumerate(experiment.outcome.cases):
             time = times.get((experiment.number, position), timing.median_ms)
             if time != timing.median_ms:
@@ -128,6 +134,12 @@ def _column_faults(subject: Subject) -> Iterator[str]:
                     f"experiment {experiment.number}: the median of {timing.case} is recorded as {time}, "
                     f"that of its samples is {timing.median_ms}"
                 )
+
+
+def _rows(subject: Subject, query: str) -> list[Row]:
+    """Rows of the campaign as they lie in the file."""
+    with contextlib.closing(open_for_reading(subject.memory.path)) as database:
+        return database.rows(query, subject.campaign.id)
 
 
 # -- certificates ---------------------------------------------------------------------------------------
