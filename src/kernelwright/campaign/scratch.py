@@ -1,20 +1,20 @@
 """A memory that nobody keeps, for a campaign that is only played."""
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
+from kernelwright.harness.scratch import Scratch
 from kernelwright.memory.records import CampaignRecord, ProblemRecord
 from kernelwright.memory.store import Memory
 
 
 @contextlib.contextmanager
 def scratch_memory(campaign: CampaignRecord, problem: ProblemRecord) -> Iterator[Memory]:
-    """With the campaign begun in it; gone afterwards."""
-    with (
-        tempfile.TemporaryDirectory(prefix="kernelwright-") as folder,
-        Memory.open(Path(folder) / "memory.db") as memory,
-    ):
-        memory.start_campaign(campaign, problem)
-        yield memory
+    """With the campaign begun in it; gone afterwards, after a kill with the next harness or replay here."""
+    scratch = Scratch()
+    try:
+        with Memory.open(scratch.folder("memory") / "memory.db") as memory:
+            memory.start_campaign(campaign, problem)
+            yield memory
+    finally:
+        scratch.close()

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from kernelwright.campaign.attaching import Attached
 from kernelwright.campaign.calibration import Calibration, by_our_cases, calibrate
@@ -24,7 +24,7 @@ from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Entry
 from kernelwright.campaign.succession import Succession
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.errors import KernelwrightError, MemoryFileError
 from kernelwright.core.statistics import RELEVANT_GAIN
 from kernelwright.leaderboard.base import CaseTime, Mode, RateLimited, State
 from kernelwright.memory.records import SubmissionRecord
@@ -301,9 +301,18 @@ class Submitter:
             if record.state != State.PASSED:
                 self._stop(f"the baseline did not pass there ({mode}: {record.state}: {record.reason})")
                 return
-            official = _TIMES.validate_python(json.loads(record.cases)) if mode is not Mode.TEST else ()
+            official = self._official(record) if mode is not Mode.TEST else ()
         self._compare(candidate, official)
         await self._read_ranks(after=candidate)
+
+    def _official(self, record: SubmissionRecord) -> tuple[CaseTime, ...]:
+        try:
+            return tuple(_TIMES.validate_json(record.cases))
+        except ValidationError:
+            raise MemoryFileError(
+                f"{self._scene.memory.path}: the times of submission {record.tag} are damaged or were tampered with: "
+                "start a new campaign"
+            ) from None
 
     async def _patient(self, candidate: Candidate, mode: Mode) -> SubmissionRecord:
         """Within the quota: calibration comes before anything else."""

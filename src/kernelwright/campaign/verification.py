@@ -108,7 +108,7 @@ class Verification:
                 faults.append((float(known["seconds"]), key.removeprefix(FAULT)))
             elif key.startswith(SANITIZER):
                 status = Status(known.pop("status"))
-                tools, told = tuple(known.pop("tools")), tuple(known.pop("notes", ()))
+                tools, told = tuple(known.pop("tools", ())), tuple(known.pop("notes", ()))
                 result = SanitizerResult(status, tools=tools, notes=told, **known)
                 self.sanitized[key.removeprefix(SANITIZER)] = result
         return faults

@@ -4,6 +4,7 @@ One transaction per experiment: a process killed at any instant loses at most th
 """
 
 import contextlib
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, fields
@@ -289,7 +290,12 @@ class Memory:
         """Submissions in the order in which they were intended."""
         columns = ", ".join(each.name for each in fields(SubmissionRecord))
         query = f"SELECT {columns} FROM submissions WHERE campaign = ? ORDER BY intended, tag"  # noqa: S608 - our own columns
-        return [SubmissionRecord(**dict(row)) for row in self._database.rows(query, campaign)]
+        records = [SubmissionRecord(**dict(row)) for row in self._database.rows(query, campaign)]
+        with self._readable(f"a submission of {campaign}"):
+            for record in records:
+                if not isinstance(json.loads(record.cases), list):
+                    raise ValueError("its cases are no list")  # noqa: TRY004 - the record is at fault
+        return records
 
     def places(self, campaign: str) -> list[PlaceRecord]:
         """The own places in the rank table, oldest first."""

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from math import exp, log
 from typing import Final
 
+from kernelwright.certificate.facts import BASELINE
 from kernelwright.core.outcome import Status
 from kernelwright.report.board import ranks_by_candidate
 from kernelwright.report.models import Headline, Mark, MilestoneRow, Overview, Step, Trajectory
@@ -12,6 +13,7 @@ from kernelwright.report.records import Records, cost_of
 COLUMNS: Final = 300
 ROWS: Final = 48
 """Cells of the chart: each shows one mark, however many experiments fall into it."""
+REASON: Final = 300
 HEADROOM: Final = 3.0
 """Costs above this many times the baseline's lie on the chart's edge."""
 
@@ -60,11 +62,20 @@ def _ratio(records: Records) -> tuple[float | None, float | None, float | None, 
     return records.milestones[-1].ratio, None, None, "medians of the search, not confirmed side by side"
 
 
+def _nothing(records: Records) -> str:
+    """With the reason where the baseline was the only one: then there was nothing to compare with."""
+    first = records.experiments[0]
+    if len(records.experiments) > 1 or records.templates[first.template].direction != BASELINE:
+        return "No candidate was measured: every experiment failed."
+    reason = " ".join(first.outcome.reason.split())[:REASON]
+    return f"The baseline does not pass: {first.outcome.status}: {reason}"
+
+
 def _verdict(records: Records, ratio: float | None, high: float | None) -> str:
     if not records.experiments:
         return "Nothing has been tried yet."
     if ratio is None or records.incumbent is None:
-        return "No candidate was measured: every experiment failed."
+        return _nothing(records)
     if records.baseline is not None and records.incumbent.candidate == records.baseline.candidate:
         tried = len(records.experiments) - 1
         return f"No improvement: the baseline still leads after {tried} other experiment{'s' * (tried != 1)}."
