@@ -144,3 +144,18 @@ def test_show_candidate_spells_out_reasons_and_sources_too(
     assert "\x1b" not in said
     assert "odd <U+001B>[2J" in said
     assert "// <U+001B>[31m" in said
+
+
+def test_show_has_the_first_sentence_of_a_strategy(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    text = "tile [BM=8]: Blocks of a persistent grid. Then a whole essay about it."
+    with closing(sqlite3.connect(folder / "memory.db")) as memory, memory:
+        for (trigger,) in memory.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            memory.execute(f"DROP TRIGGER {trigger}")
+        memory.execute("UPDATE milestones SET strategy = ?", (text,))
+    said = command(capsys, "show", "--dir", f"{folder}")
+    assert "tile [BM=8]: Blocks of a persistent grid\n" in said
+    assert "essay" not in said
+    assert "essay" in command(capsys, "show", "--json", "--dir", f"{folder}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
 from io import TextIOWrapper
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -22,6 +22,9 @@ from kernelwright.memory.store import Memory
 from kernelwright.report import Overview, Records, bottleneck, chart, overview, visible
 from kernelwright.report.board import BoardPart, board, ranks_by_candidate
 from kernelwright.report.models import Profile
+
+BRIEF: Final = 200
+"""Characters of a milestone's strategy; the report and --json have all."""
 
 
 def show(
@@ -56,6 +59,14 @@ def show(
             typer.echo(json.dumps(view.as_json(with_experiments=experiments)))
         else:
             view.print(Console(), with_experiments=experiments)
+
+
+def _brief(strategy: str) -> str:
+    """Name, configuration and the first sentence of the rationale: a table is to be looked over."""
+    name, _, rationale = " ".join(strategy.split()).partition(": ")
+    first = rationale.partition(". ")[0]
+    text = f"{name}: {first}" if first else name
+    return text if len(text) <= BRIEF else f"{text[: BRIEF - 3]}..."
 
 
 def _for_eyes(source: str) -> str:
@@ -268,7 +279,7 @@ class _View:
         for m in self.milestones:
             candidate = by_number[m.experiment].candidate
             rank = (f"{ranks.get(candidate) or ''}",) if self.board else ()
-            table.add_row(f"{m.seconds:.1f}", f"{m.ratio:.3f}", *rank, candidate, visible(m.strategy))
+            table.add_row(f"{m.seconds:.1f}", f"{m.ratio:.3f}", *rank, candidate, visible(_brief(m.strategy)))
         console.print(table, markup=False)
         if self.board:
             sent = Counter(f"{row.mode} {row.state}" for row in self.board.submissions)
