@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.core.errors import HarnessError
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import DuelResult
 from kernelwright.harness.protocol import Built
@@ -35,7 +36,17 @@ def part(result: Replayed, name: str) -> Part:
 async def test_the_same_again(finished: Path) -> None:
     result = await replay(finished, Gpu(TIMES, noise=0.0013))
     assert result.verdict is Verdict.REPRODUCED, result.why
-    names = ["memory", "problem", "kernelwright", "binary", "checks", "sanitizer", "ratio", "times"]
+    names = [
+        "memory",
+        "problem",
+        "kernelwright",
+        "binary",
+        "checks",
+        "sanitizer",
+        "ratio",
+        "library",
+        "times",
+    ]
     assert [each.name for each in result.parts] == names
     assert "the certificate agrees" in part(result, "memory").reason
     assert "intervals overlap" in part(result, "ratio").reason
@@ -192,6 +203,8 @@ class WithLibrary(Gpu):
     async def against_library(
         self, challenger: Built, rounds: int, cases: Collection[str] | None = None
     ) -> DuelResult:
+        if self.answer is Status.TIMED_OUT:
+            raise HarnessError("the worker is lost")
         if self.answer is not Status.MEASURED:
             return DuelResult(self.answer, "C[3] is 4", "values", "incumbent")
         fought = await self.duel(challenger, challenger, rounds, cases)
@@ -211,6 +224,8 @@ async def test_the_vendor_library_beside_the_winner_is_told_and_decides_nothing(
     result = await replay(finished, harness)
     assert part(result, "library").reason == "no reference: the incumbent ended as wrong (values): C[3] is 4"
     assert result.verdict is Verdict.REPRODUCED
+    harness.answer = Status.TIMED_OUT
+    assert part(await replay(finished, harness), "library").reason == "no reference: the worker is lost"
 
 
 def test_the_library_of_the_same_problem_comes_with_it(finished: Path, tmp_path: Path) -> None:

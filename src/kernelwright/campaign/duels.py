@@ -62,7 +62,7 @@ class Duels:
                 failed = self._failed(leader, baseline, result)
                 self._conclude(replace(failed, confirmation=not failed.at_fault))
                 return None
-            batches.append(in_order(result.cases, baseline))
+            batches.append(_in_order(result.cases, baseline))
         objective = shown_in(self._scene.standing.objective)
         if sum(map(_rounds, batches)) < 2:
             self._scene.listener.note("confirmation: the device was never undisturbed")
@@ -118,7 +118,7 @@ class Duels:
                 return self._failed(challenger, incumbent, result)
             before = look
             if _rounds(result.cases) >= 2:
-                batches.append(in_order(result.cases, incumbent))
+                batches.append(_in_order(result.cases, incumbent))
                 decision = decide(batches, self._scene.standing.objective, self.fought + 1)
             if batches and decision.verdict is not Verdict.MORE:
                 break
@@ -170,7 +170,7 @@ class Duels:
         )
 
 
-def in_order(cases: tuple[DuelCase, ...], entry: Entry) -> tuple[DuelCase, ...]:
+def _in_order(cases: tuple[DuelCase, ...], entry: Entry) -> tuple[DuelCase, ...]:
     """The problem's order, which an objective may depend on."""
     order = list(entry.times)
     return tuple(sorted(cases, key=lambda case: order.index(case.case)))

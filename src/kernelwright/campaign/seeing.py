@@ -128,7 +128,7 @@ class Seeing:
         return result.seconds
 
     def _parent(self, template: str, case: str) -> Digest | None:
-        """Of the structure that this one was made from, or else of itself with other numbers."""
+        """Of the same structure with other numbers, or else of one that it was made from."""
         record = self._scene.memory.templates(self._scene.campaign).get(template)
         near = (template, *(record.parents if record else ()))
         return next((found for t in near if (found := _on(self._templates.get(t), case))), None)

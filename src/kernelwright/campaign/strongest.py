@@ -3,21 +3,20 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from math import log
+from functools import partial
 from typing import Final
 
-from kernelwright.campaign.duels import Batches, in_order, shown_in
+from kernelwright.campaign.duels import shown_in
+from kernelwright.campaign.paired import in_turn
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Entry
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.outcome import Status
-from kernelwright.core.statistics import CONFIDENCE, LOOKS, Decision, decide, medians
+from kernelwright.core.statistics import CONFIDENCE, LOOKS, Decision, medians
 from kernelwright.devices.base import DuelResult
 from kernelwright.harness.protocol import Built
 
 STRONGEST: Final = "strongest"
-NARROW: Final = 0.01
-"""Width of the log ratio's interval below which no more rounds are run."""
 WORTH_S: Final = 100.0
 """A shorter campaign asks at its end only: PyTorch takes seconds to load."""
 ONE_TRIP: Final = LOOKS[1:2]
@@ -51,23 +50,14 @@ class Strongest:
         built = await scene.binaries.of(scene.candidates[entry.candidate])
         if built.compiled.status is not None:
             return
-        batches: Batches = []
-        decision, name, before = None, "", 0
-        for look in looks:
-            result = await self._asked(built, look - before)
-            before = look
-            if result.status is not Status.MEASURED or not result.cases:
-                self._missing(result.status, result.reason, result.at_fault)
-                break
-            if min(min(len(case.challenger_ms), len(case.incumbent_ms)) for case in result.cases) < 2:
-                continue  # the device was never undisturbed
-            name = result.library
-            batches.append(in_order(result.cases, entry))
-            decision = decide(batches, shown_in(scene.standing.objective), 1)
-            if len(batches) > 1 and decision.low and log((decision.high or 0) / decision.low) < NARROW:
-                break
-        if decision is not None and decision.ratio is not None:
-            self._note(name, entry.candidate, decision, medians(batches, "incumbent_ms"))
+        found = await in_turn(
+            partial(self._asked, built), shown_in(scene.standing.objective), list(entry.times), looks
+        )
+        if found.failed:
+            self._missing(found.last.status, found.last.reason, found.last.at_fault)
+        if found.decision is not None and found.decision.ratio is not None:
+            times = medians(found.batches, "incumbent_ms")
+            self._note(found.library, entry.candidate, found.decision, times)
 
     async def _asked(self, built: Built, rounds: int) -> DuelResult:
         """A library that brings the worker down, or does not come, is no reference; the campaign has its result."""

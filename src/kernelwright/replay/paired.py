@@ -4,19 +4,15 @@ Times of two sessions cannot be paired, but ratios can be compared: what is diff
 different for both sides.
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import exp, log
 from typing import Final
 
+from kernelwright.campaign.paired import Paired, Rounds, in_turn
 from kernelwright.core.objective import Objective
-from kernelwright.core.outcome import Status
-from kernelwright.core.statistics import LOOKS, Decision, decide
-from kernelwright.devices.base import DuelCase, DuelResult
+from kernelwright.core.statistics import Decision
 from kernelwright.replay.verdicts import Part, failed, reproduced, unknown
 
-NARROW: Final = 0.01
-"""Width of a log ratio's interval below which no more rounds are run."""
 WIDE: Final = 0.1
 """Width of a log ratio's interval above which agreement with 1 says nothing: the device is noisy."""
 WIDE_SHARE: Final = 0.33
@@ -64,31 +60,22 @@ def interval_of(decision: Decision) -> Interval | None:
     return Interval(decision.ratio, decision.low, decision.high)
 
 
-Rounds = Callable[[int], Awaitable[DuelResult]]
-"""So many more paired rounds."""
-
-
 async def fight(rounds: Rounds, objective: Objective, order: list[str]) -> Interval | str:
     """Ratio of the challenger's time to the incumbent's in as many rounds as it needs, or why there is none.
 
     ``order`` is the problem's order of cases.
     """
-    batches: list[tuple[DuelCase, ...]] = []
-    found: Interval | None = None
-    before = 0
-    for look in LOOKS:
-        result = await rounds(look - before)
-        before = look
-        if result.status is not Status.MEASURED or not result.cases:
-            side = f"the {result.at_fault} " if result.at_fault else ""
-            return f"{side}ended as {result.status} ({result.check or 'no check'}): {result.reason}"
-        cases = tuple(sorted(result.cases, key=lambda case: order.index(case.case)))
-        if min(min(len(case.challenger_ms), len(case.incumbent_ms)) for case in cases) >= 2:
-            batches.append(cases)
-            found = interval_of(decide(batches, objective, 1))
-        if found is not None and len(batches) > 1 and found.width < NARROW:
-            break
-    return found or "the device was never undisturbed"
+    return read(await in_turn(rounds, objective, order))
+
+
+def read(found: Paired) -> Interval | str:
+    """The interval, or why there is none."""
+    last = found.last
+    if found.failed:
+        side = f"the {last.at_fault} " if last.at_fault else ""
+        return f"{side}ended as {last.status} ({last.check or 'no check'}): {last.reason}"
+    interval = interval_of(found.decision) if found.decision else None
+    return interval or "the device was never undisturbed"
 
 
 def compared(then: Interval, now: Interval, spread: float, *, paired: bool = True) -> Part:

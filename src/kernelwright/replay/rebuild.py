@@ -10,17 +10,18 @@ from pathlib import Path
 
 from kernelwright import __version__
 from kernelwright.campaign.duels import shown_in
+from kernelwright.campaign.paired import in_turn
 from kernelwright.certificate.facts import Facts
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
-from kernelwright.devices.base import DuelResult, TimingProtocol
+from kernelwright.devices.base import TimingProtocol
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, Harness
 from kernelwright.replay.integrity import memory_part
-from kernelwright.replay.paired import Interval, compared, fight, interval_of, process_spread
+from kernelwright.replay.paired import Interval, compared, fight, interval_of, process_spread, read
 from kernelwright.replay.problem_files import write_problem
 from kernelwright.replay.scratch import scratch_folder
 from kernelwright.replay.subject import Subject, library_of, problem_part, readable
@@ -159,18 +160,18 @@ class _Session:
 
     async def _library(self, winner: Built) -> list[Part]:
         """The vendor library beside the winner, on this device: told, and nothing is decided by it."""
-        names: list[str] = []
-
-        async def rounds(number: int) -> DuelResult:
-            result = await self.harness.against_library(winner, number)
-            names.append(result.library)
-            return result
-
-        now = await fight(rounds, *self._terms())
-        if isinstance(now, Interval):
-            numbers: Numbers = {"ratio": now.ratio, "low": now.low, "high": now.high}
-            return [Part("library", Verdict.DIFFERS, f"{now} of {names[-1]}'s time on this device", numbers)]
-        return [] if "not_run" in now else [differs("library", f"no reference: {now}")]
+        try:
+            found = await in_turn(partial(self.harness.against_library, winner), *self._terms())
+        except HarnessError as error:
+            return [differs("library", f"no reference: {error}")]
+        if found.last.status is Status.NOT_RUN:
+            named = self.harness.facts.kind == "cuda" and library_of(self.subject)
+            return [differs("library", f"not compared: {found.last.reason}")] if named else []
+        now = read(found)
+        if isinstance(now, str):
+            return [differs("library", f"no reference: {now}")]
+        numbers: Numbers = {"ratio": now.ratio, "low": now.low, "high": now.high}
+        return [Part("library", Verdict.DIFFERS, f"{now} of {found.library}'s time on this device", numbers)]
 
     @property
     def _same_device(self) -> bool:
