@@ -1,6 +1,7 @@
 """The doctor finds what is missing, and never fails itself."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -90,3 +91,15 @@ def test_a_sandbox_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = by_name(diagnose("cpu"))
     assert not findings["sandbox"].ok
     assert findings["sandbox"].required
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_an_old_nvrtc_is_told(monkeypatch: pytest.MonkeyPatch, slow: bool) -> None:
+    monkeypatch.setattr(
+        doctor, "CudaCompiler", lambda **_: SimpleNamespace(slow=slow, toolchain="nvrtc 13.0")
+    )
+    finding = by_name(list(doctor._cuda("cuda:0")))["compiler"]
+    assert finding.ok is not slow
+    assert not finding.required
+    assert ("nvcc" in finding.detail) is slow
+    assert ("CUDA toolkit" in finding.mend) is slow

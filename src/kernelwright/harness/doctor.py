@@ -15,6 +15,7 @@ from typing import Final
 from kernelwright.core.errors import HarnessError, KernelwrightError
 from kernelwright.devices.cpu.toolchain import check_toolchain
 from kernelwright.devices.cuda import probe
+from kernelwright.devices.cuda.compiler import SHORT_POINTERS, CudaCompiler
 from kernelwright.devices.cuda.nvcc import find_nvcc
 from kernelwright.devices.cuda.nvrtc import INSTALL, Nvrtc
 from kernelwright.harness.child import Child
@@ -83,14 +84,32 @@ def _compiler() -> Finding:
 
 def _cuda(device: str) -> Iterator[Finding]:
     yield _look("nvrtc", lambda: f"version {Nvrtc().version}", INSTALL)
+    yield _look(
+        "compiler", _leading, f"{INSTALL} in an environment of its own, or the CUDA toolkit", required=False
+    )
     yield _driver(device)
     yield _tool(
-        "nvcc", find_nvcc(), "only sources with headers that NVRTC lacks need it: install the CUDA toolkit"
+        "nvcc",
+        find_nvcc(),
+        "candidates go through it where NVRTC is old, submissions of boards always: install the CUDA toolkit",
     )
     yield _look("gpu counters", _counters, "as root: options nvidia NVreg_RestrictProfilingToAdminUsers=0",
                 required=False)  # fmt: skip
     for name in ("ncu", "compute-sanitizer"):
         yield _tool(name, shutil.which(name), "install the CUDA toolkit and put its bin folder into PATH")
+
+
+def _leading() -> str:
+    """What compiles candidates. Old versions of NVRTC make slower code."""
+    with tempfile.TemporaryDirectory(prefix="kernelwright-") as folder:
+        compiler = CudaCompiler(cache_dir=Path(folder))
+        if compiler.slow:
+            least = ".".join(map(str, SHORT_POINTERS))
+            raise HarnessError(
+                f"{compiler.toolchain} addresses shared memory with 64 bits, which costs registers and up to 4 % of a"
+                f" kernel's time; NVRTC {least} or an nvcc of its major version does not"
+            )
+        return compiler.toolchain
 
 
 def _driver(device: str) -> Finding:

@@ -128,7 +128,8 @@ class LocalHarness:
             compilers = [
                 self._child(self._scratch, "compile", f"compile-{n}") for n in range(self._compile_workers)
             ]
-            self._hello, _ = await asyncio.gather(self._greeting(), compilers[0].start())
+            greeting, compiler = await asyncio.gather(self._greeting(), compilers[0].start())
+            self._hello = greeting if self._compile_for else _compiled_by(greeting, compiler.toolchain)
             self._lane = self._device_lane()
             self._sanitizer = Sanitizer(self._setup(self._scratch, "device", "sanitizer"))
             self._profiler = Profiler(self._setup(self._scratch, "device", "profiler"), arch=self.facts.arch)
@@ -378,6 +379,14 @@ def source_refusal(source: str) -> str:
         line = source.count("\n", 0, found.start()) + 1
         return f"line {line}: the source holds the control character {found[0]!r}"
     return ""
+
+
+def _compiled_by(greeting: Hello, compiler: str) -> Hello:
+    """What the device worker says of itself, with what compiles for it: a GPU's knows its driver only."""
+    facts = greeting.facts
+    if facts is None or compiler in facts.toolchain:
+        return greeting
+    return replace(greeting, facts=replace(facts, toolchain=f"{compiler}, {facts.toolchain}"))
 
 
 def _memory_share(role: Role, compile_workers: int) -> int:

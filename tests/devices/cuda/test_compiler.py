@@ -1,4 +1,5 @@
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.launch import BuildRequest
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import BuildResult
+from kernelwright.devices.cuda import compiler as module
 from kernelwright.devices.cuda.compiler import CudaCompiler, target_arch
 from kernelwright.devices.cuda.cubin import read_cubin
 
@@ -65,6 +67,9 @@ def test_settings_reach_the_compiler(compiler: CudaCompiler, tmp_path: Path) -> 
         (["mma.h"], TENSOR),
         (["cuda_runtime.h", "stdio.h", "cmath", "cfloat", "climits", "cstdint", "cuda/std/cstdint"],
          "uint64_t big = INT_MAX; a[0] = std::sqrt(FLT_MAX) + static_cast<float>(big);"),
+        (["vector", "iostream"], "a[0] = 1;"),
+        (["type_traits", "limits", "cmath"],
+         "static_assert(std::is_same<int, int>::value); a[0] = std::isinf(a[1]) ? std::numeric_limits<float>::max() : 1;"),
     ],
 )  # fmt: skip
 def test_headers(compiler: CudaCompiler, tmp_path: Path, headers: list[str], body: str) -> None:
@@ -88,6 +93,9 @@ def test_library_constants_are_no_hidden_state(compiler: CudaCompiler, tmp_path:
     [
         (f"{PLAN}{KERNEL} {{\n  a[0] = 1;\n  a[1] = undefined_name;\n}}", Status.COMPILE_FAILED, 'line 6: identifier "undefined_name"'),
         (f"{PLAN}#include <no/such.h>\n{KERNEL} {{}}", Status.COMPILE_FAILED, "line 4: header 'no/such.h' is not available"),
+        (f"#include <vector>\n{KERNEL} {{ std::vector<int> v; }}", Status.COMPILE_FAILED, 'has no member "vector"'),
+        (f"#include <vector>\n__attribute__((constructor)) static void early() {{}}\n{KERNEL} {{}}",
+         Status.COMPILE_FAILED, "without execution space annotations"),
         (f"__device__ int counter;\n{KERNEL} {{ a[0] = counter++; }}", Status.RULE_BROKEN, "variable 'counter' is not declared as scratch"),
         (f'{KERNEL} {{ printf("%d", n); }}', Status.RULE_BROKEN, "calls printf"),
         (f"{KERNEL} {{ a[0] = *(float*)malloc(4); }}", Status.RULE_BROKEN, "calls malloc"),
@@ -131,4 +139,50 @@ def test_architectures() -> None:
 
 def test_warm_up_and_toolchain(compiler: CudaCompiler) -> None:
     compiler.warm_up()
-    assert compiler.toolchain.startswith("nvrtc ")
+    assert re.fullmatch(r"(nvrtc|nvcc) \d+\.\d+", compiler.toolchain)
+
+
+class _Nvrtc:
+    """Only its version is asked for."""
+
+    def __init__(self, release: tuple[int, int]) -> None:
+        self.release = release
+        self.version = f"{release[0]}.{release[1]}"
+
+
+def fake_nvcc(folder: Path, version: str, compile_code: int = 0) -> str:
+    """Says its version, and that it compiled."""
+    script = folder / "nvcc"
+    script.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo "Cuda compilation tools, release {version}, V{version}.88" && exit 0\n'
+        f'while [ $# -gt 0 ]; do [ "$1" = -o ] && echo cubin > "$2"; shift; done\nexit {compile_code}\n'
+    )
+    script.chmod(0o755)
+    return str(script)
+
+
+@pytest.mark.parametrize(
+    ("nvrtc", "nvcc", "expected"),
+    [
+        ((13, 0), "13.0", "nvcc 13.0"),
+        ((13, 0), "13.4", "nvcc 13.4"),
+        ((13, 0), "13.0!", "nvrtc 13.0"),
+        ((13, 0), "12.8", "nvrtc 13.0"),
+        ((13, 0), "no idea", "nvrtc 13.0"),
+        ((13, 0), None, "nvrtc 13.0"),
+        ((13, 1), "13.0", "nvrtc 13.1"),
+        ((14, 0), "14.0", "nvrtc 14.0"),
+    ],
+)
+def test_nvcc_compiles_where_nvrtc_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nvrtc: tuple[int, int], nvcc: str | None, expected: str
+) -> None:
+    works = nvcc is None or not nvcc.endswith("!")
+    monkeypatch.setattr(module, "Nvrtc", lambda: _Nvrtc(nvrtc))
+    path = fake_nvcc(tmp_path, nvcc.rstrip("!"), 0 if works else 1) if nvcc else None
+    monkeypatch.setattr(module, "find_nvcc", lambda: path)
+    chosen = CudaCompiler("sm_90", tmp_path)
+    assert chosen.toolchain == expected
+    assert chosen.slow == (expected == "nvrtc 13.0")
+    assert CudaCompiler("sm_90", tmp_path, make="nvrtc").toolchain == f"nvrtc {nvrtc[0]}.{nvrtc[1]}"
+    assert not list(tmp_path.glob("nvcc-*"))

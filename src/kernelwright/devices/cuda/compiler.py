@@ -7,9 +7,11 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import Final, Literal
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.homes import home
@@ -18,11 +20,14 @@ from kernelwright.core.outcome import Check, StaticMetrics, Status
 from kernelwright.devices.base import BuildResult
 from kernelwright.devices.cuda.cubin import CubinError, check_cubin, instruction_mix, read_cubin
 from kernelwright.devices.cuda.diagnostics import SOURCE_NAME, first_error, missing_header, trim
-from kernelwright.devices.cuda.headers import PRELUDE, prelude, stand_ins, toolkit_include_paths
-from kernelwright.devices.cuda.nvcc import compile_with_nvcc, find_nvcc
+from kernelwright.devices.cuda.headers import PRELUDE, prelude, stand_ins, standard, toolkit_include_paths
+from kernelwright.devices.cuda.nvcc import Nvcc, ask_nvcc, compile_with_nvcc, find_nvcc
 from kernelwright.devices.cuda.nvrtc import Compiled, Nvrtc, OptionError
 from kernelwright.devices.cuda.ptxas import parse_report
 
+SHORT_POINTERS: Final = (13, 1)
+"""From this version on NVRTC addresses shared memory with 32 bits, as nvcc has long done. With 64 bits, kernels that
+live in shared memory take more registers and instructions (bench/bench_compilers.py)."""
 _ARCH = re.compile(r"sm_(\d{2,3})([af]?)")
 _EMPTY_KERNEL = '\nextern "C" __global__ void kernelwright_empty() {}\n'
 
@@ -37,27 +42,41 @@ def target_arch(arch: str) -> str:
 
 
 class CudaCompiler:
-    """NVRTC first, nvcc for sources with headers that NVRTC lacks. Needs no GPU.
+    """NVRTC judges every source: what it takes holds no host code. Needs no GPU.
 
-    ``arch`` is used where a request names none. ``cache_dir`` holds the headers that NVRTC brings along
+    Its binary is what runs, unless it is older than :data:`SHORT_POINTERS` and an nvcc of the same CUDA works: then that
+    one's is, which is faster. ``make`` decides otherwise. ``arch`` is used where a request names none. ``cache_dir`` holds the headers that NVRTC brings along
     (26 MB, unpacked once); by default the user's cache folder, or a temporary one where that is not writable.
     Raises MissingError without NVIDIA's packages.
     """
 
-    def __init__(self, arch: str | None = None, cache_dir: Path | None = None) -> None:
+    def __init__(
+        self,
+        arch: str | None = None,
+        cache_dir: Path | None = None,
+        make: Literal["nvrtc", "nvcc"] | None = None,
+    ) -> None:
         self.arch = arch
         self.nvrtc = Nvrtc()
         self._nvcc = find_nvcc()
+        self._make = make
         self._cache_dir = cache_dir
         self._header_options: tuple[str, ...] | None = None
 
     @property
     def toolchain(self) -> str:
-        """Name and version of what compiles."""
-        return f"nvrtc {self.nvrtc.version}"
+        """Name and version of what makes the binaries."""
+        leading = self._leading
+        return f"nvcc {leading.version[0]}.{leading.version[1]}" if leading else f"nvrtc {self.nvrtc.version}"
+
+    @property
+    def slow(self) -> bool:
+        """Whether what makes the binaries addresses shared memory with 64 bits (see :data:`SHORT_POINTERS`)."""
+        return self._leading is None and self.nvrtc.release < SHORT_POINTERS
 
     def warm_up(self) -> None:
         """First compile of the process (0.3 s) and unpacking of NVIDIA's headers, ahead of the first request."""
+        _ = self._leading
         options = [f"--gpu-architecture={target_arch(self.arch or 'sm_90a')}", *self._headers()]
         self.nvrtc.compile(_EMPTY_KERNEL, SOURCE_NAME, options)
 
@@ -93,22 +112,41 @@ class CudaCompiler:
         return BuildResult(artifact=str(artifact), digest=digest, static=static, log=trim(compiled.log))
 
     def _compile(self, request: BuildRequest, arch: str, scratch: Path) -> Compiled:
-        first = prelude(request.source, request.macros)
+        before = prelude(request.source, request.macros)
         settings = ["-DKERNELWRIGHT_CUDA=1", *_settings(request.options)]
         settings += ["-lineinfo"] if request.line_info else []
         options = [f"--gpu-architecture={arch}", "--std=c++17", "--ptxas-options=-v", *self._headers()]
-        compiled = self.nvrtc.compile(
-            request.source,
-            SOURCE_NAME,
-            [*options, *settings, f"--pre-include={PRELUDE}"],
-            {PRELUDE: first, **stand_ins(request.source)},
+        options += [*settings, f"--pre-include={PRELUDE}"]
+        compiled = self._with_nvrtc(request.source, options, {PRELUDE: before, **stand_ins(request.source)})
+        if compiled.cubin is None or self._leading is None:
+            return compiled
+        (scratch / PRELUDE).write_text(before, encoding="utf-8")
+        return compile_with_nvcc(
+            self._leading.path, request.source, arch, [*settings, "-I.", "-include", PRELUDE], scratch
         )
-        lacking = None if compiled.cubin else missing_header(compiled.log)
-        if lacking and self._nvcc:
-            (scratch / PRELUDE).write_text(first, encoding="utf-8")
-            nvcc_settings = [*settings, "-I.", "-include", PRELUDE]
-            return compile_with_nvcc(self._nvcc, request.source, arch, nvcc_settings, scratch)
-        return compiled
+
+    def _with_nvrtc(self, source: str, options: Sequence[str], headers: dict[str, str]) -> Compiled:
+        """With ``headers`` by name; more are found as they turn out to be lacking."""
+        while True:
+            compiled = self.nvrtc.compile(source, SOURCE_NAME, options, headers)
+            lacking = None if compiled.cubin else missing_header(compiled.log)
+            text = standard(lacking) if lacking and lacking not in headers else None
+            if not lacking or text is None:
+                return compiled
+            headers = {**headers, lacking: text}
+
+    @cached_property
+    def _leading(self) -> Nvcc | None:
+        """The nvcc whose binaries run, if one's are to: an empty kernel went through it."""
+        if self._make == "nvrtc" or (self._make is None and self.nvrtc.release >= SHORT_POINTERS):
+            return None
+        nvcc = ask_nvcc(self._nvcc)
+        if nvcc is None or nvcc.version[0] != self.nvrtc.release[0]:
+            return None
+        with tempfile.TemporaryDirectory(dir=self._cache_dir, prefix="nvcc-") as folder:
+            arch = target_arch(self.arch or "sm_90a")
+            works = compile_with_nvcc(nvcc.path, _EMPTY_KERNEL, arch, [], Path(folder)).cubin
+        return nvcc if works else None
 
     def _headers(self) -> tuple[str, ...]:
         """Options that make NVIDIA's headers known: NVRTC's own where it brings them, else an installation's."""

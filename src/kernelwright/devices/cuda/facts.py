@@ -5,7 +5,7 @@ from kernelwright.devices.cuda.compiler import target_arch
 from kernelwright.devices.cuda.driver import Driver
 
 
-def read_facts(driver: Driver, toolchain: str) -> DeviceFacts:
+def read_facts(driver: Driver) -> DeviceFacts:
     """All facts; ``max_shared_bytes`` is the limit that a kernel may opt in to."""
     api = driver.api
     major = driver.attribute("COMPUTE_CAPABILITY_MAJOR")
@@ -28,7 +28,7 @@ def read_facts(driver: Driver, toolchain: str) -> DeviceFacts:
         shared_bytes_per_sm=driver.attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
         max_threads_per_sm=driver.attribute("MAX_THREADS_PER_MULTIPROCESSOR"),
         max_blocks_per_sm=driver.attribute("MAX_BLOCKS_PER_MULTIPROCESSOR"),
-        toolchain=f"{toolchain}, driver for CUDA {driver.driver_version}",
+        toolchain=f"driver for CUDA {driver.driver_version}",
     )
 
 

@@ -46,7 +46,7 @@ class Gpu:
     def __init__(self, ordinal: int, cache_dir: Path | None, memory_share: float) -> None:
         nvrtc = Nvrtc()
         self.driver = Driver(ordinal)
-        self.facts = read_facts(self.driver, f"nvrtc {nvrtc.version}")
+        self.facts = read_facts(self.driver)
         cubin = trusted_cubin(nvrtc, self.facts.arch, cache_dir)
         self.trusted = Trusted(self.driver, cubin, self.facts.num_sms, secrets.randbits(64))
         self.budget = int(self.driver.free_bytes() * memory_share)
@@ -64,6 +64,7 @@ class Gpu:
         self.spent: dict[str, float] = {"load": 0.0, "enqueue": 0.0, "wait": 0.0}
         self._limit_persisting_l2()
         self._warm_up()
+        self.driver.open_other()
 
     def event(self, index: int) -> Any:
         """Timing event number ``index``, made when first asked for."""

@@ -93,6 +93,26 @@ STAND_INS: Final[Mapping[str, str]] = {
 }
 """Host headers that models like to include; NVRTC has their functions built in or does not need them."""
 
+_STANDARD: Final = re.compile(
+    r"algorithm|any|array|assert\.h|atomic|bit|bitset|cassert|cctype|cerrno|cfenv|charconv|chrono|cinttypes|complex"
+    r"|concepts|condition_variable|cstdarg|cstring|ctime|ctype\.h|deque|errno\.h|exception|fstream|functional|future"
+    r"|initializer_list|iomanip|ios|iosfwd|iostream|istream|iterator|limits|list|map|memory|mutex|new|numeric|optional"
+    r"|ostream|queue|random|ranges|ratio|set|span|sstream|stack|stdbool\.h|stdexcept|string|string\.h|string_view|thread"
+    r"|time\.h|tuple|type_traits|typeindex|typeinfo|unordered_map|unordered_set|utility|valarray|variant|vector|version"
+)
+
+
+def standard(name: str) -> str | None:
+    """What stands for a header of the standard library that NVRTC lacks: libcu++'s, or nothing; ``None`` for others.
+
+    Many sources name such headers and use little of them. (libcu++: NVIDIA's C++ library for device code.)
+    """
+    if not _STANDARD.fullmatch(name):
+        return None
+    own = f"cuda/std/{name}"
+    return f"#if __has_include(<{own}>)\n#include <{own}>\nnamespace std {{ using namespace cuda::std; }}\n#endif\n"
+
+
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 

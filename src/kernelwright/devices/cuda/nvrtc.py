@@ -45,6 +45,7 @@ class Nvrtc:
             _, major, minor = self.api.nvrtcVersion()
         except (RuntimeError, OSError) as error:
             raise MissingError(f"the NVRTC library cannot be loaded ({error}): {INSTALL}") from None
+        self.release = (int(major), int(minor))
         self.version = f"{major}.{minor}"
 
     def compile(

@@ -49,7 +49,7 @@ def perform_once(
     held: dict[str, int] = {}
     work: list[Sequence[Operation]] = []
     try:
-        module = Module(driver, read_facts(driver, ""), cubin)
+        module = Module(driver, read_facts(driver), cubin)
         for look in looks:
             pointers = _allocate(driver, _sizes(look.buffers, look.plan.scratch))
             _upload(driver, look, pointers)
