@@ -145,4 +145,4 @@ def _trials(trials: list[TrialRun]) -> str:
 
 def _timing(facts: Facts) -> TimingProtocol | None:
     note = facts.notes.get("timing")
-    return None if note is None else TimingProtocol(**({"gate": "batch"} | json.loads(note)))
+    return None if note is None else TimingProtocol(**({"gate": "batch", "fresh": False} | json.loads(note)))

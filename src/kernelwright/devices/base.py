@@ -59,7 +59,8 @@ class TimingProtocol:
     ``graph_runs`` plans go into one graph for cases whose ``floor_ms`` (see :class:`CaseRequest`) is below
     ``graph_below_ms``: an event pair around one short launch reads mostly launch overhead. A clear loser
     (see :class:`CaseRequest`) gets ``loser_runs`` only. ``gate``: on a GPU every run waits, alone, until it is queued
-    as a whole. Memories of before lack this key: their runs waited in a batch, which made them longer.
+    as a whole. ``fresh``: on a GPU another context has a turn before a block of runs. Memories of before lack these keys:
+    their runs waited in a batch, or had no turn before them, and that made them longer.
     """
 
     runs: int = 10
@@ -70,6 +71,7 @@ class TimingProtocol:
     clear_l2: bool = True
     loser_runs: int = 4
     gate: Literal["run", "batch"] = "run"
+    fresh: bool = True
 
 
 class CaseSource(Protocol):

@@ -43,7 +43,7 @@ using std::fabs; using std::fmax; using std::isfinite;
 
 #define P(type, i) (*(type*)p[i])
 typedef int CUresult;
-enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL = 700, RESOURCES = 701 };
+enum { OK = 0, INVALID = 1, NO_MEMORY = 2, WRONG_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL = 700, RESOURCES = 701 };
 static CUresult lost = OK;
 static bool endless = false;
 static size_t used = 0;
@@ -157,8 +157,18 @@ API cuDeviceGetAttribute(int* value, int which, int) {
 }
 API cuDevicePrimaryCtxRetain(void** c, int) { *c = (void*)1; return OK; }
 API cuDevicePrimaryCtxRelease_v2(int) { return OK; }
-API cuCtxSetCurrent(void*) { return OK; }
-API cuCtxSynchronize() { return lost; }
+// Context 1 is the primary one; in another one nothing is loaded, so that only plain memory can be worked on.
+static size_t context = 1, turns = 0;
+API cuCtxCreate_v4(void** c, void*, unsigned, int) {
+    if (getenv("FAKE_CUDA_ONE_CONTEXT")) return NO_MEMORY;
+    context = 2;
+    *c = (void*)2;
+    return OK;
+}
+API cuCtxDestroy_v2(void*) { return OK; }
+API cuCtxSetCurrent(void* c) { context = (size_t)c; return OK; }
+API cuCtxSynchronize() { turns += context == 2; return lost; }
+extern "C" size_t fake_turns() { return turns; }
 API cuCtxSetLimit(int, size_t) { return OK; }
 API cuCtxResetPersistingL2Cache() { return OK; }
 API cuStreamCreate(void** s, unsigned) { *s = (void*)2; return OK; }
@@ -183,6 +193,7 @@ API cuMemFree_v2(uint64_t at) {
 API cuMemHostAlloc(void** at, size_t n, unsigned) { *at = aligned_alloc(256, n); return OK; }
 API cuMemHostGetDevicePointer_v2(uint64_t* d, void* h, unsigned) { *d = (uint64_t)h; return OK; }
 static CUresult run(std::function<void()> work) {
+    if (context != 1) return WRONG_CONTEXT;
     if (lost) return lost;
     if (capture) capture->push_back(work); else work();
     return lost;
@@ -191,6 +202,7 @@ API cuMemcpyHtoD_v2(uint64_t d, const void* h, size_t n) { memcpy((void*)d, h, n
 API cuMemcpyDtoH_v2(void* h, uint64_t d, size_t n) { memcpy(h, (void*)d, n); return lost; }
 API cuMemcpyDtoDAsync_v2(uint64_t d, uint64_t s, size_t n, void*) { return run([=] { memcpy((void*)d, (void*)s, n); }); }
 API cuMemcpyDtoHAsync_v2(void* h, uint64_t d, size_t n, void*) { return run([=] { memcpy(h, (void*)d, n); }); }
+API cuMemsetD8_v2(uint64_t d, unsigned char v, size_t n) { memset((void*)d, v, n); return lost; }
 API cuMemsetD8Async(uint64_t d, unsigned char v, size_t n, void*) { return run([=] { memset((void*)d, v, n); }); }
 typedef std::chrono::steady_clock Clock;
 API cuEventCreate(void** e, unsigned) { *e = new Clock::time_point; return OK; }
@@ -219,6 +231,7 @@ API cuFuncGetParamInfo(void* f, size_t i, size_t* offset, size_t* size) {
     return OK;
 }
 static CUresult launch(void* f, Dim grid, void** p) {
+    if (context != 1) return WRONG_CONTEXT;
     if (lost) return lost;
     Function* function = (Function*)f;
     if (function->name == "refused") return RESOURCES;
@@ -278,7 +291,7 @@ API cuGetProcAddress_v2(const char* name, void** address, int, uint64_t, int* st
     void* self = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     std::string plain = name;
     *address = nullptr;
-    for (std::string suffix : {"_v2", ""})
+    for (std::string suffix : {"_v4", "_v2", ""})
         if (!*address) *address = dlsym(self, (plain + suffix).c_str());
     if (plain == "cuGraphInstantiate") *address = (void*)cuGraphInstantiateWithFlags;
     if (status) *status = *address ? 0 : 1;

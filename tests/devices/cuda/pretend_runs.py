@@ -1,5 +1,6 @@
 """Runs the real runner on the pretend driver; prints one JSON line a scenario. Started by test_runner.py."""
 
+import ctypes
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -165,6 +166,15 @@ def protocol(runner: CudaRunner, artifact: Path) -> None:
     for kernel in ("tail", "wrong"):
         trial = RunRequest(str(artifact), cases(plan(kernel), check="stress inputs"), check_only=True)
         report(f"trial {kernel}", runner.run(trial, source))
+
+
+def turns(runner: CudaRunner, artifact: Path) -> None:
+    """How often another context had a turn."""
+    source, fake = VectorAdd(), ctypes.CDLL("libcuda.so.1")
+    for name, timing in {"fresh": TimingProtocol(), "as ever": TimingProtocol(fresh=False)}.items():
+        before = fake.fake_turns()
+        result = runner.run(request(artifact, plan("right"), timing=timing), source)
+        report(name, result, turns=fake.fake_turns() - before)
 
 
 def hidden(runner: CudaRunner, artifact: Path) -> None:
@@ -379,7 +389,7 @@ def main() -> None:
         sys.modules["pynvml"] = Nvml()
     runner = CudaRunner(cache_dir=cache)
     tell({"name": "facts", "arch": runner.facts.arch, "uuid": runner.facts.uuid})
-    scenarios = (healthy, faults, tight, equal_runs, protocol, hidden, duels, library, throttled)
+    scenarios = (healthy, faults, tight, equal_runs, protocol, hidden, duels, library, throttled, turns)
     found = next((s for s in scenarios if s.__name__ == scenario), None)
     if found is not None:
         found(runner, artifact)

@@ -292,3 +292,11 @@ def test_throttled_blocks_are_taken_again(driver: Path) -> None:
     assert found["capped"]["findings"] == ["software power cap in 2 of 2 cases, SM clock down to 1980 MHz"]
     for name in ("cool", "once", "always", "capped"):
         assert [t[2] for t in found[name]["timings"]] == [8, 8]
+
+
+def test_another_context_has_a_turn_before_each_block(driver: Path) -> None:
+    found = run(driver, "turns")
+    assert [found[name]["status"] for name in ("fresh", "as ever")] == ["measured"] * 2
+    assert [found[name]["turns"] for name in ("fresh", "as ever")] == [2, 0]
+    alone = run(driver, "turns", FAKE_CUDA_ONE_CONTEXT="1")["fresh"]
+    assert (alone["status"], alone["turns"]) == ("measured", 0)

@@ -16,6 +16,7 @@ uncorrectable ECC, contained error, unknown."""
 
 _HOST_ALLOC_PORTABLE_MAPPED: Final = 1 | 2
 _STREAM_NON_BLOCKING: Final = 1
+_TURN_BYTES: Final = 1024
 
 
 class CudaError(HarnessError):
@@ -51,6 +52,7 @@ class Driver:
         self.context = self.ok(self.api.cuDevicePrimaryCtxRetain(self.device), "cuDevicePrimaryCtxRetain")
         self.ok(self.api.cuCtxSetCurrent(self.context), "cuCtxSetCurrent")
         self.stream = self.ok(self.api.cuStreamCreate(_STREAM_NON_BLOCKING), "cuStreamCreate")
+        self._other: tuple[Any, int] | None = None
 
     def ok(self, result: tuple[Any, ...], where: str = "") -> Any:
         """The value of a call that succeeded; raises CudaError otherwise."""
@@ -135,6 +137,33 @@ class Driver:
         """Wait for the whole context: array libraries use streams of their own."""
         self.ok(self.api.cuCtxSynchronize(), "cuCtxSynchronize")
 
+    def open_other(self) -> None:
+        """Make a second context, for :meth:`give_turn`. Where there is no room for one, turns do nothing."""
+        error, context = self.api.cuCtxCreate(None, 0, self.device)
+        if error:
+            return
+        try:
+            self._other = (context, self.allocate(_TURN_BYTES))
+        except CudaError:
+            self.api.cuCtxDestroy(context)
+        finally:
+            self.ok(self.api.cuCtxSetCurrent(self.context), "cuCtxSetCurrent")
+
+    def give_turn(self) -> None:
+        """Have the second context do something tiny, and come back to this one. Nothing may be under way in it."""
+        if self._other is None:
+            return
+        context, place = self._other
+        self.ok(self.api.cuCtxSetCurrent(context), "cuCtxSetCurrent")
+        try:
+            self.ok(self.api.cuMemsetD8(place, 0, _TURN_BYTES), "cuMemsetD8")
+            self.synchronize()
+        finally:
+            self.ok(self.api.cuCtxSetCurrent(self.context), "cuCtxSetCurrent")
+
     def close(self) -> None:
-        """Release the context."""
+        """Release the contexts."""
+        if self._other is not None:
+            self.api.cuCtxDestroy(self._other[0])
+            self._other = None
         self.api.cuDevicePrimaryCtxRelease(self.device)
