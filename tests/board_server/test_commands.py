@@ -1,5 +1,7 @@
 """The commands, against a server of the real cpu device."""
 
+import errno
+import io
 import json
 import re
 import subprocess
@@ -10,7 +12,11 @@ from pathlib import Path
 import pytest
 
 from kernelwright import board_server
+from kernelwright.board_server.records import User
+from kernelwright.board_server.store import Store
+from kernelwright.cli.board_serve import token
 from kernelwright.cli.main import main
+from kernelwright.core.errors import UserError
 from kernelwright.problems.loader import load_problem
 from tests.problems.folders import write_problem
 
@@ -126,6 +132,32 @@ def test_a_new_file_is_told(empty_home: Path, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == "typo.db: a new board file\n"
     assert run("board", "token", "bert", "--data", "typo.db") == 0
     assert capsys.readouterr().err == ""
+
+
+class Broken(io.StringIO):
+    """An output that takes nothing more, as is found out when it is flushed."""
+
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(("output", "fault"), [(Broken(), "No space left"), (None, "there is no output")])
+def test_a_token_that_nobody_could_read_ends_no_older_one(
+    output: io.StringIO | None, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "board.db"
+    store = Store.open(data)
+    older = store.new_token("anna")
+    store.close()
+    monkeypatch.setattr(sys, "stdout", output)
+    with pytest.raises(UserError, match=f"cannot be written out .{fault}.*: an older one stays valid"):
+        token("anna", data)
+    monkeypatch.undo()
+    store = Store.open(data)
+    assert store.user_of(older) == User("anna", seeder=False)
+    store.new_token("anna")
+    assert store.user_of(older) is None
+    store.close()
 
 
 @pytest.mark.parametrize("package", ["uvicorn", "starlette.applications", "python_multipart"])

@@ -66,8 +66,13 @@ class Store:
 
     # -- users ----------------------------------------------------------------------------------------
 
-    def new_token(self, name: str, *, seeder: bool = False) -> str:
-        """A user's only token: an older one ends. Kept is its hash alone, so nobody can show it again."""
+    def new_token(
+        self, name: str, *, seeder: bool = False, told: Callable[[str], None] = lambda _: None
+    ) -> str:
+        """A user's only token: an older one ends. Kept is its hash alone, so nobody can show it again.
+
+        ``told`` gets it before the older one ends; where it raises, nothing has changed.
+        """
         token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(24)
         token = f"{TOKEN_PREFIX}_{token_id}_{secret}"
         row = (name, token_id, _hash(token), int(seeder), self._clock())
@@ -78,6 +83,7 @@ class Store:
                 "seeder = excluded.seeder, made = excluded.made",
                 *row,
             )
+            told(token)
         return token
 
     def user_of(self, token: str) -> User | None:

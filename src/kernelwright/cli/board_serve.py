@@ -63,7 +63,7 @@ def token(
         typer.Option("--seeder", help="May name many entries, without an hourly limit: to fill a board."),
     ] = False,
 ) -> None:
-    """Make a user's token and print it, once. An older one of the same user ends."""
+    """Make a user's token and print it, once. An older one of the same user ends when that was written out."""
     _server()
     from kernelwright.board_server.requests import USER_NAME
     from kernelwright.board_server.store import Store
@@ -75,9 +75,20 @@ def token(
     if new:
         print(f"{data}: a new board file", file=sys.stderr)
     try:
-        print(store.new_token(name, seeder=seeder))
+        store.new_token(name, seeder=seeder, told=_print_out)
     finally:
         store.close()
+
+
+def _print_out(made: str) -> None:
+    """Raises UserError while the older one is still valid."""
+    fault = "there is no output" if sys.stdout is None else ""  # the command may begin without one
+    try:
+        print(made, flush=True)
+    except OSError as error:
+        fault = str(error.strerror)
+    if fault:
+        raise UserError(f"the new token cannot be written out ({fault}): an older one stays valid")
 
 
 def _server() -> tuple[Any, Any]:
