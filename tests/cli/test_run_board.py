@@ -1,7 +1,11 @@
 """What ``run`` and ``resume`` say of goals and boards before anything begins."""
 
+import contextlib
 import json
 import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -10,10 +14,10 @@ from kernelwright.cli.main import main
 from kernelwright.cli.run import board_line
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> str:
     with pytest.raises(SystemExit) as ended:
         main(list(words))
-    assert ended.value.code == 2
+    assert ended.value.code == code
     told = capsys.readouterr().err
     assert len(told.splitlines()) == 1, told
     return told
@@ -52,6 +56,47 @@ def test_a_board_that_nobody_serves(
     words = ("run", "vector_add", "--device", "cpu", "--dir", f"{tmp_path / 'd'}", "--board", url)
     line = said(capsys, *words)
     assert f"--board {url}: http://127.0.0.1:{port}: GET /api/boards/vector_add: cannot be asked" in line
+    assert not (tmp_path / "d").exists()
+
+
+@contextlib.contextmanager
+def answering(status: int) -> Iterator[str]:
+    """A board that gives everybody this status."""
+
+    class No(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"error": "no such thing"}'
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), No) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/vector_add"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, 1), (403, 1), (429, 1), (401, 2), (500, 2)])
+def test_a_boards_no_is_an_answer_in_every_command(
+    status: int,
+    code: int,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    campaign = ("vector_add", "--device", "cpu", "--dir", f"{tmp_path / 'd'}")
+    with answering(status) as url:
+        line = said(capsys, "run", *campaign, "--board", url, code=code)
+        assert f"--board {url}: the board says {status}: no such thing" in line
+        for words in (("rank", url), ("status", url, "s1"), ("fetch", url, "-o", f"{tmp_path / 'p'}")):
+            assert f"the board says {status}: no such thing" in said(capsys, "board", *words, code=code)
     assert not (tmp_path / "d").exists()
 
 

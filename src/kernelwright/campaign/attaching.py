@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from kernelwright.campaign.settings import PROBLEM_GOAL, Settings
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import KernelwrightError, UserError
 from kernelwright.core.objective import ObjectiveName
-from kernelwright.leaderboard.base import Board, BoardError, BoardInfo, Unauthorized
+from kernelwright.leaderboard.base import Board, BoardError, BoardInfo, RateLimited, Refused, Unauthorized
 from kernelwright.leaderboard.board_file import BOARD_FILE, Arguments, read_board_file
 from kernelwright.leaderboard.kernelbot.address import SCHEME
 from kernelwright.leaderboard.opening import open_board
@@ -61,7 +61,7 @@ async def attached(
     """The board of the settings, closed at the end; ``None`` without one.
 
     ``before`` is what the board said in an earlier sitting: good enough when it does not answer now. Raises
-    UserError for a board that cannot be used at all.
+    UserError for a board that cannot be used at all, BoardError where it says no.
     """
     if settings.board is None:
         yield None
@@ -96,9 +96,16 @@ async def _info(board: Board, url: str, before: str | None, told: Callable[[str]
         return await _answer(board.info(), told)
     except BoardError as error:
         if before is None:
-            raise UserError(f"--board {url}: {error}") from None
+            raise _not_asked(f"--board {url}: {error}", error) from None
         told(f"the board does not answer, its rules of before count: {error}")
         return _INFO.validate_json(before)
+
+
+def _not_asked(message: str, error: BoardError) -> KernelwrightError:
+    """As ``board`` commands have it: a board's no is an answer, all else is bad input."""
+    if isinstance(error, Refused | RateLimited) and not isinstance(error, Unauthorized):
+        return BoardError(message)
+    return UserError(message)
 
 
 async def _authorize(board: Board, told: Callable[[str], None]) -> None:
