@@ -15,6 +15,7 @@ from kernelwright.core.lexer import Directive, Lexed, Token, lex
 from kernelwright.core.plan import parse_plan
 from kernelwright.core.rules import CandidateRules
 from kernelwright.harness.rules.broken import Broken
+from kernelwright.harness.rules.host import HOST_WORDS, assembler, host_code
 from kernelwright.harness.rules.macros import pasted
 from kernelwright.harness.rules.plans import check_plan
 from kernelwright.harness.rules.sizes import check_sizes
@@ -59,7 +60,7 @@ def check_source(source: str, rules: CandidateRules) -> Broken | None:
     if text.doubt is not None:
         offset, what = text.doubt
         return _at(text, offset, f"{what}, which compilers read differently: write it plainly")
-    looks = (_directives, _words, _strings)
+    looks = (_directives, _words, _strings, _host)
     broken = next((found for look in looks for found in look(text, rules)), None)
     if broken is None and (rules.no_size_branches or rules.deterministic):
         try:
@@ -120,6 +121,7 @@ def _forbidden(rules: CandidateRules) -> dict[str, str]:
     words = dict.fromkeys(_PROGRAMMATIC, "a plan's launches run in order: programmatic launch is not allowed")
     words |= dict.fromkeys(_LAUNCHES, "device code launches no kernels: give them as [[launch]] of the plan")
     words |= dict.fromkeys(_PROBES, "looking for files is not allowed: remove it")
+    words |= HOST_WORDS
     if rules.no_inline_ptx:
         words |= dict.fromkeys(_ASM, "the rules forbid inline PTX: use CUDA C++")
     if rules.no_launch_bounds:
@@ -161,6 +163,8 @@ def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
     for offset, content in _joined(text):
         if found := _FILE_PTX.search(content):
             yield _at(text, offset, f"the directive {found[0]!r} reads files: remove it")
+        if name := assembler(content):
+            yield _at(text, offset, f"{name!r} is a directive of an assembler, not of inline PTX: remove it")
         if "griddepcontrol" in content:
             yield _at(text, offset, "griddepcontrol: programmatic launch is not allowed: remove it")
         if rules.no_tensor_cores and (found := _TENSOR_PTX.search(content)):
@@ -170,6 +174,11 @@ def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
         for pattern in banned:
             if found := pattern.search(content):
                 yield _at(text, offset, f"{found[0]!r} in a string: the rules ban this word: do without it")
+
+
+def _host(text: Lexed, _: CandidateRules) -> Iterator[Broken]:
+    for offset, what in host_code(text):
+        yield _at(text, offset, what)
 
 
 def _joined(text: Lexed) -> Iterator[tuple[int, str]]:
