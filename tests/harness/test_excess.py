@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from kernelwright.harness.excess import Bounds, excess
+from kernelwright.harness.excess import Bounds, excess, killed_for_memory
 
 ENOUGH = Bounds(memory_bytes=1 << 40, disk_bytes=1 << 20)
 
@@ -32,3 +32,12 @@ def test_what_is_gone_takes_nothing(tmp_path: Path) -> None:
 def test_at_most_half_of_the_free_disk(tmp_path: Path) -> None:
     assert Bounds.on(tmp_path, 1, 1 << 60).disk_bytes < 1 << 59
     assert Bounds.on(tmp_path, 1, 1).disk_bytes == 1
+
+
+def test_what_linux_ended_for_lack_of_memory(tmp_path: Path) -> None:
+    counters = tmp_path / "vmstat"
+    assert killed_for_memory(counters) is None
+    counters.write_text("pgfault 7\n")
+    assert killed_for_memory(counters) is None
+    counters.write_text("pgfault 7\noom_kill 12\npgscan 0\n")
+    assert killed_for_memory(counters) == 12

@@ -40,12 +40,12 @@ class ChildDied(WorkerDied):
         super().__init__(message)
         self.signal = signal_number
         self.last = last
-        self._excess = excess
+        self.excess = excess
 
     @property
     def from_outside(self) -> bool:
         """Whether a person or the system ended it: no fault of a process sends these signals."""
-        return self.signal in {signal.SIGKILL, signal.SIGTERM} and not self._excess
+        return self.signal in {signal.SIGKILL, signal.SIGTERM} and not self.excess
 
 
 @dataclass

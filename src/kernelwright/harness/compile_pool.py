@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
@@ -13,11 +12,13 @@ from kernelwright.core.launch import BuildRequest
 from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import BuildResult
 from kernelwright.harness.child import Child, ChildDied, StepTimeout
+from kernelwright.harness.excess import killed_for_memory
 from kernelwright.harness.scratch import Artifacts
 from kernelwright.harness.wire import OUT_OF_MEMORY, Request
 
 Turn = Callable[[], contextlib.AbstractAsyncContextManager[None]]
 _SIGNS: Final = ("bad_alloc", "out of memory", "Cannot allocate memory", "virtual memory exhausted")
+_TWICE: Final = "the compiler was killed twice"
 
 
 class CompilePool:
@@ -42,6 +43,7 @@ class CompilePool:
 
     async def build(self, request: BuildRequest) -> BuildResult:
         """Build; a compiler that hangs or dies twice is the source's fault. Once can be another's doing: a kill."""
+        before = killed_for_memory()
         try:
             return await self._build(request)
         except ChildDied:
@@ -49,8 +51,7 @@ class CompilePool:
         try:
             return await self._build(request)
         except ChildDied as error:
-            reason = _cause_of_death(error)
-            return _given_up(reason, start)
+            return _given_up(_cause_of_death(error, before), start)
 
     async def _build(self, request: BuildRequest) -> BuildResult:
         child = await self._idle.get()
@@ -80,7 +81,19 @@ def _given_up(reason: str, start: float) -> BuildResult:
     )
 
 
-def _cause_of_death(error: ChildDied) -> str:
-    if error.signal == signal.SIGKILL or any(text in error.last for text in _SIGNS):
+def _cause_of_death(error: ChildDied, before: int | None) -> str:
+    """In words. ``before``: how many processes the system had ended for lack of memory when the first try began."""
+    if error.excess:
+        return OUT_OF_MEMORY if "of memory" in str(error) else f"the compiler took too much: {error}"
+    if any(text in error.last for text in _SIGNS):
         return OUT_OF_MEMORY
-    return f"the compiler crashed: {error}"
+    if not error.from_outside:
+        return f"the compiler crashed: {error}"
+    after = killed_for_memory()
+    if before is None or after is None:
+        return f"{_TWICE} (out of memory, or by somebody)"
+    return (
+        OUT_OF_MEMORY
+        if after > before
+        else f"{_TWICE} by somebody: the system ended nothing for lack of memory"
+    )

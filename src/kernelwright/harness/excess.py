@@ -6,6 +6,7 @@ what lies in its scratch. Looked at while a child works: some file reads, twice 
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,6 +43,15 @@ def excess(process: int, scratch: Path, bounds: Bounds) -> str:
     if memory > bounds.memory_bytes:
         return f"it took {memory >> 20} MiB of memory, {bounds.memory_bytes >> 20} are allowed"
     return _excess_on_disk(scratch, bounds)
+
+
+def killed_for_memory(counters: Path = Path("/proc/vmstat")) -> int | None:
+    """How many processes Linux has ended for lack of memory, in any group; ``None`` where it does not tell."""
+    try:
+        found = re.search(r"^oom_kill (\d+)$", counters.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) if found else None
 
 
 def _tree(process: int) -> Iterator[int]:
