@@ -9,7 +9,7 @@ from kernelwright.core.homes import NOWHERE, expanded, home
 from kernelwright.generation.models.keys import keys_file
 from kernelwright.harness.scratch import shared_cache
 from kernelwright.leaderboard.kernelbot.credentials import find_credential
-from kernelwright.leaderboard.local import find_token
+from kernelwright.leaderboard.tokens import find_token
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("homeless")
 def test_nothing_is_found_where_there_is_no_home_and_nothing_breaks(tmp_path: Path) -> None:
     assert home() == NOWHERE
-    assert find_token({}) is None
-    assert find_credential({}) is None
+    assert find_token("http://h/gemm", {}) is None
+    assert find_credential("https://h", {"POPCORN_API_URL": "https://h"}) is None
     assert keys_file({}).parent.parent.parent == NOWHERE
     assert shared_cache(tmp_path).is_dir()
     assert expanded(tmp_path) == tmp_path

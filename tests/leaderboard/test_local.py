@@ -27,7 +27,8 @@ from kernelwright.leaderboard.base import (
     State,
     Unauthorized,
 )
-from kernelwright.leaderboard.local import MAX_ANSWER_BYTES, LocalBoard, find_token
+from kernelwright.leaderboard.local import MAX_ANSWER_BYTES, LocalBoard
+from kernelwright.leaderboard.tokens import find_token
 from tests.board_server.support import Site, candidate, site
 
 from .board_conformance import BoardConformance, Subject
@@ -245,18 +246,52 @@ def test_a_url_may_name_a_device_and_lie_behind_a_path() -> None:
     assert (board._base, board.problem, board._device) == ("https://h.example:8/boards", "gemm", "cuda:0")
 
 
-def test_where_the_token_comes_from(tmp_path: Path) -> None:
-    assert find_token({}, tmp_path) is None
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
     file = tmp_path / ".config" / "kernelwright" / "board-token"
     file.parent.mkdir(parents=True)
-    file.write_text(f"{TOKEN}\n", encoding="utf-8")
-    assert find_token({}, tmp_path) == TOKEN
-    assert find_token({"KERNELWRIGHT_BOARD_TOKEN": "another-token"}, tmp_path) == "another-token"
-    for content in (b"a token of several words", b"\xff\xfe"):
-        file.write_bytes(content)
-        with pytest.raises(UserError, match="board-token") as failed:
-            find_token({}, tmp_path)
-        assert "several" not in str(failed.value)
+    return file
+
+
+def test_a_files_token_goes_to_the_server_before_it_only(tmp_path: Path, token_file: Path) -> None:
+    assert find_token(URL, {}, tmp_path) is None
+    token_file.write_text(f"# mine\nhttp://a:8000 {TOKEN}\n\n https://b.example/class  token-of-b\n")
+    for url in ("http://a:8000/gemm", "http://A:8000/p/softmax@cuda:1"):
+        assert find_token(url, {}, tmp_path) == TOKEN
+    assert find_token("https://b.example:443/gemm", {}, tmp_path) == "token-of-b"
+    for url in (
+        "http://a:8001/gemm",
+        "https://a:8000/gemm",
+        "http://a/gemm",
+        "http://a:8000@c/gemm",
+        "http://c/gemm",
+        "gemm",
+    ):
+        assert find_token(url, {}, tmp_path) is None
+    assert (
+        find_token("http://c/gemm", {"KERNELWRIGHT_BOARD_TOKEN": "another-token"}, tmp_path)
+        == "another-token"
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a-bare-secret-token\n", b"http://a a secret of several words", b"ftp://a secret-token", b"http://u:secret@a secret-token",
+     b"http://a:x secret-token", b"http://a", b"\xff\xfe"],
+)  # fmt: skip
+def test_a_file_of_anything_else_is_one_line_without_the_token(
+    content: bytes, tmp_path: Path, token_file: Path
+) -> None:
+    token_file.write_bytes(content)
+    with pytest.raises(UserError, match=r"board-token:.* 'http://HOST:PORT TOKEN'") as failed:
+        find_token("http://a/gemm", {}, tmp_path)
+    assert "secret" not in str(failed.value)
+
+
+def test_an_environment_that_holds_no_token_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="KERNELWRIGHT_BOARD_TOKEN: is no token") as failed:
+        find_token(URL, {"KERNELWRIGHT_BOARD_TOKEN": "a secret"}, tmp_path)
+    assert "secret" not in str(failed.value)
 
 
 async def test_fetching_a_problem_sends_no_token(

@@ -21,7 +21,8 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place_folder
 from kernelwright.leaderboard.base import Mode, Result, Sent, State
-from kernelwright.leaderboard.local import HOW_TO_GIVE_ONE, LocalBoard, find_token
+from kernelwright.leaderboard.local import LocalBoard
+from kernelwright.leaderboard.tokens import HOW_TO_GIVE_ONE, find_token
 from kernelwright.problems.loader import load_problem
 
 SUBMISSION: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -38,7 +39,7 @@ def rank(
     as_json: JsonOption = False,
 ) -> None:
     """The rank table of a board."""
-    places = _with_board(url, lambda board: board.ranks(limit), find_token())
+    places = _with_board(url, lambda board: board.ranks(limit), find_token(url))
     if as_json:
         rows = [{"rank": p.rank, "user": p.user, "score_s": p.score_s, "mine": p.mine} for p in places]
         typer.echo(json.dumps(rows))
@@ -70,7 +71,7 @@ def submit(
         sent = await board.submit(candidate, asked, candidate.id)
         return sent, await (board.ended(sent) if wait else board.result(sent))
 
-    sent, result = _with_board(url, send, _token())
+    sent, result = _with_board(url, send, _token(url))
     print(sent.submission)
     return _told(result, wait=wait)
 
@@ -84,7 +85,9 @@ def status(
     if not SUBMISSION.fullmatch(submission):
         raise UserError(f"{submission[:80]!r}: a submission's id is needed, as 'board submit' printed it")
     sent = Sent(submission, Mode.TEST, "")
-    result = _with_board(url, lambda board: board.ended(sent) if wait else board.result(sent), find_token())
+    result = _with_board(
+        url, lambda board: board.ended(sent) if wait else board.result(sent), find_token(url)
+    )
     return _told(result, wait=wait)
 
 
@@ -115,7 +118,7 @@ def seed(
         kernels = load_problem(problem or board.problem)
         return await fill(board, kernels, count, random.Random(draw), print)  # noqa: S311 - a draw to repeat
 
-    print(f"{_with_board(url, filled, _token())} entries")
+    print(f"{_with_board(url, filled, _token(url))} entries")
 
 
 def _usable(folder: Path, url: str) -> None:
@@ -141,8 +144,8 @@ def _with_board(url: str, ask: Callable[[LocalBoard], Awaitable[T]], given: str 
         return asyncio.run(asked())
 
 
-def _token() -> str:
-    if (given := find_token()) is None:
+def _token(url: str) -> str:
+    if (given := find_token(url)) is None:
         raise UserError(HOW_TO_GIVE_ONE)
     return given
 

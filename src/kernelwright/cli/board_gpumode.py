@@ -78,8 +78,9 @@ def show_board(url: BoardArgument, server: ServerOption = None, as_json: JsonOpt
 
 def _asked(server: str | None, ask: Callable[[Client, Secret | None], Awaitable[T]]) -> T:
     async def asked() -> T:
-        credential = find_credential()
-        client = Client(base_url(server), credential)
+        url = base_url(server)
+        credential = find_credential(url)
+        client = Client(url, credential)
         try:
             return await ask(client, credential)
         finally:

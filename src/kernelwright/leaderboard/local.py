@@ -4,16 +4,13 @@ Its answers are a stranger's: they are read into models, and anything odd is a B
 """
 
 import asyncio
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import quote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from kernelwright.core import homes
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
@@ -34,12 +31,10 @@ from kernelwright.leaderboard.base import (
     checked_tag,
 )
 from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.tokens import HOW_TO_GIVE_ONE, TOKEN_FILE, TOKEN_VARIABLE
 from kernelwright.leaderboard.untrusted import line, parse_json, read
 from kernelwright.leaderboard.wire import Wire
 
-TOKEN_VARIABLE: Final = "KERNELWRIGHT_BOARD_TOKEN"  # noqa: S105 - a variable's name
-TOKEN_FILE: Final = Path(".config/kernelwright/board-token")
-HOW_TO_GIVE_ONE: Final = f"a token is needed: put it into ${TOKEN_VARIABLE} or ~/{TOKEN_FILE}"
 SILENCE_S: Final = 30.0
 CALL_S: Final = 120.0
 QUESTION_S: Final = 30.0
@@ -47,7 +42,6 @@ QUESTION_S: Final = 30.0
 POLL_S: Final = 0.5
 MAX_ANSWER_BYTES: Final = 8 * 2**20
 FILES: Final = ("problem.toml", "reference.py", "baseline.cu")
-_TOKEN: Final = re.compile(r"[\x21-\x7e]{8,200}")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -293,25 +287,6 @@ class LocalBoard:
 
 class _NotThere(Refused):
     """404."""
-
-
-def find_token(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> str | None:
-    """From ``$KERNELWRIGHT_BOARD_TOKEN``, else ``~/.config/kernelwright/board-token``; ``None`` without either.
-
-    Raises UserError; its message never holds the token.
-    """
-    path = (home or homes.home()) / TOKEN_FILE
-    where, token = f"${TOKEN_VARIABLE}", environment.get(TOKEN_VARIABLE, "").strip()
-    if not token:
-        try:
-            where, token = str(path), path.read_text(encoding="utf-8").strip()
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError):
-            raise UserError(f"{path}: cannot be read as text: put the board's token there") from None
-    if not _TOKEN.fullmatch(token):
-        raise UserError(f"{where}: is no token: 'kernelwright board token NAME' makes one")
-    return token
 
 
 def _parts(url: str) -> tuple[str, str, str]:

@@ -4,7 +4,8 @@ from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import Board
 from kernelwright.leaderboard.board_file import BOARD_FILE, read_board_file
 from kernelwright.leaderboard.kernelbot.address import SCHEME, base_url, parse_name
-from kernelwright.leaderboard.local import LocalBoard, find_token
+from kernelwright.leaderboard.local import LocalBoard
+from kernelwright.leaderboard.tokens import find_token
 from kernelwright.problems.loader import Problem
 
 
@@ -19,7 +20,7 @@ def check_board(name: str) -> None:
 def open_board(name: str, problem: Problem) -> Board:
     """The board; asks it nothing yet. Raises UserError."""
     check_board(name)
-    return _kernelbot(name, problem) if name.startswith(SCHEME) else LocalBoard(name, find_token())
+    return _kernelbot(name, problem) if name.startswith(SCHEME) else LocalBoard(name, find_token(name))
 
 
 def _kernelbot(name: str, problem: Problem) -> Board:
@@ -31,4 +32,5 @@ def _kernelbot(name: str, problem: Problem) -> Board:
     if abi is None:
         raise UserError(f"{problem.folder / BOARD_FILE}: abi: says how arguments are handed over: add it")
     exporter = Exporter(problem.spec.arguments, abi, leaderboard, gpu)
-    return GatedBoard(base_url(), leaderboard, gpu, find_credential(), exporter)
+    server = base_url()
+    return GatedBoard(server, leaderboard, gpu, find_credential(server), exporter)

@@ -218,15 +218,27 @@ def test_an_echo_is_hidden_in_keys_and_values() -> None:
 # --- the credential ---------------------------------------------------------------------------------------------
 
 
+URL = "https://gpu.example"
+HERE = {"POPCORN_API_URL": f"{URL}/"}
+
+
 def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
-    assert find_credential({}, tmp_path) is None
+    assert find_credential(URL, HERE, tmp_path) is None
     (tmp_path / ".popcorn.yaml").write_text(f"cli_id: {CLI_ID}\n", encoding="utf-8")
-    found = find_credential({}, tmp_path)
+    found = find_credential(URL, HERE, tmp_path)
     assert found is not None
     assert found.reveal() == CLI_ID
-    given = find_credential({"POPCORN_CLI_ID": " other-one\n"}, tmp_path)
+    given = find_credential("http://127.0.0.1:1", {**HERE, "POPCORN_CLI_ID": " other-one\n"}, tmp_path)
     assert given is not None
     assert given.reveal() == "other-one"
+
+
+@pytest.mark.parametrize("server", ["https://evil.example", "https://gpu.example:444", "http://gpu.example"])
+def test_the_files_credential_goes_to_the_users_own_server_only(server: str, tmp_path: Path) -> None:
+    (tmp_path / ".popcorn.yaml").write_text(f"cli_id: {CLI_ID}\n", encoding="utf-8")
+    assert find_credential("https://GPU.example:443/api/", HERE, tmp_path) is not None
+    assert find_credential(server, HERE, tmp_path) is None
+    assert find_credential(URL, {}, tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -239,7 +251,7 @@ def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
 def test_a_malformed_file_is_one_line_that_quotes_nothing(content: bytes, tmp_path: Path) -> None:
     (tmp_path / ".popcorn.yaml").write_bytes(content)
     with pytest.raises(Unauthorized, match="popcorn register") as caught:
-        find_credential({}, tmp_path)
+        find_credential(URL, HERE, tmp_path)
     assert "topsecret" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -247,7 +259,7 @@ def test_a_malformed_file_is_one_line_that_quotes_nothing(content: bytes, tmp_pa
 def test_a_folder_in_its_place_is_one_line(tmp_path: Path) -> None:
     (tmp_path / ".popcorn.yaml").mkdir()
     with pytest.raises(Unauthorized, match="cannot be read"):
-        find_credential({}, tmp_path)
+        find_credential(URL, HERE, tmp_path)
 
 
 def test_a_secret_is_shown_by_nothing() -> None:

@@ -12,6 +12,8 @@ from typing import Any, Final
 from kernelwright.core.errors import MissingError, UserError
 from kernelwright.core.homes import home
 from kernelwright.leaderboard.base import Unauthorized
+from kernelwright.leaderboard.kernelbot.address import VARIABLE as SERVER_VARIABLE
+from kernelwright.leaderboard.origin import origin
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.wire import INSTALL
 
@@ -26,13 +28,18 @@ class NoCredential(Unauthorized, UserError):  # noqa: N818 - reads as what happe
     """There is no credential, or it cannot be read."""
 
 
-def find_credential(environment: Mapping[str, str] = os.environ, folder: Path | None = None) -> Secret | None:
+def find_credential(
+    server: str, environment: Mapping[str, str] = os.environ, folder: Path | None = None
+) -> Secret | None:
     """From ``$POPCORN_CLI_ID``, else ``cli_id`` of ``~/.popcorn.yaml``; ``None`` where there is neither.
 
-    Raises NoCredential for a file that is there and cannot be used. No message holds a part of the file.
+    The file's goes to the server that ``$POPCORN_API_URL`` names, and to no other that a command may name. Raises
+    NoCredential for a file that is there and cannot be used. No message holds a part of the file.
     """
     if given := environment.get(VARIABLE, "").strip():
         return _secret(given)
+    if origin(server) != origin(environment.get(SERVER_VARIABLE, "").strip()):
+        return None
     path = (folder or home()) / FILE
     try:
         with path.open("rb") as file:
