@@ -83,6 +83,8 @@ def parts(device: str, out: Path) -> list[Part]:
         Part("submissions", 170.0, "docs/boards.md", bench("bench_submission.py", "--device", device)),
         Part("gauntlet", 240.0, "docs/gauntlet.md", kernelwright("gauntlet", "--device", device)),
         Part("spread", 280.0, "docs/trust.md", bench("bench_duel.py", *SPREAD, "--device", device)),
+        Part("turn", 20.0, "docs/trust.md", bench("bench_turn.py")),
+        Part("compilers", 240.0, "docs/trust.md", bench("bench_compilers.py", "--device", device)),
         Part("duels", 120.0, "docs/trust.md", bench("bench_duel.py", *DUELS, "--device", device)),
         Part("checks", 60.0, "docs/trust.md", bench("bench_check_cost.py", "--device", device)),
         Part("tests", 400.0, "-", (PYTHON, "-m", "pytest", "-m", "gpu", "-q", str(ROOT / "tests" / "gpu"))),
@@ -90,7 +92,7 @@ def parts(device: str, out: Path) -> list[Part]:
 
 
 PROFILE = ("profile", "src/kernelwright/problems/bundled/gemm/baseline.cu", "--problem", "gemm")
-SPREAD = ("--parts", "spread", "--largest", "1100")
+SPREAD = ("--parts", "spread", "--largest", "600")
 DUELS = ("--parts", "equal", "one_percent")
 
 
