@@ -1,8 +1,13 @@
-"""Ctrl-C at any moment of a command's start is no traceback."""
+"""Ctrl-C at any moment of a command is exit code 130, one line, no traceback and no process left."""
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
@@ -61,5 +66,103 @@ def test_afterwards_an_interrupt_is_what_it_always_was(
     with pytest.raises(SystemExit) as done:
         main(["problem", "list"])
     assert done.value.code == 130
-    assert "Traceback" not in capsys.readouterr().err
+    assert capsys.readouterr().err == "kernelwright: interrupted\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+AT_EXIT = """
+import atexit, os, signal
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+from kernelwright.cli.main import main
+main()
+"""
+
+
+def test_an_interrupt_after_the_end_changes_nothing() -> None:
+    command = [sys.executable, "-c", AT_EXIT, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+BASELINE = Path(__file__).parents[2] / "src/kernelwright/problems/bundled/vector_add/baseline.cu"
+CHECK = ("check", str(BASELINE), "--problem", "vector_add", "--device", "cpu")
+BENCH = ("bench", "optimiser", "--jobs", "2")
+SERVE = ("board", "serve", "vector_add", "--device", "cpu", "--port", "0")
+
+
+def family(process: int) -> dict[int, str]:
+    """Command lines of what a process has started, and of what that has."""
+    found: dict[int, str] = {}
+    waiting = [process]
+    while waiting:
+        for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+            with contextlib.suppress(OSError):  # ended meanwhile
+                for number in map(int, task.read_text().split()):
+                    found[number] = Path(f"/proc/{number}/cmdline").read_text().replace("\0", " ")
+                    waiting.append(number)
+    return found
+
+
+def until_gone(processes: Iterable[int], seconds: float = 20.0) -> None:
+    """Zombies whose new parent has not looked yet are gone."""
+    end = time.monotonic() + seconds
+    left = list(processes)
+    while left:
+        assert time.monotonic() < end, left
+        time.sleep(0.01)
+        left = [number for number in left if lives(number)]
+
+
+def lives(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def has_started(words: str, times: int = 1) -> Callable[[int], bool]:
+    return lambda process: sum(words in line for line in family(process).values()) >= times
+
+
+def is_serving(process: int) -> bool:
+    """It takes the signal for itself from then on."""
+    caught = next(
+        line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("SigCgt")
+    )
+    return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "ready", "said"),
+    [
+        (CHECK, has_started('"role": "device"'), ""),
+        (BENCH, has_started("spawn_main", 2), ""),
+        (SERVE, is_serving, "board: http://127.0.0.1:"),
+    ],
+    ids=["check", "bench", "serve"],
+)
+def test_an_interrupt_of_a_terminal_ends_a_command_with_everything_it_started(
+    words: tuple[str, ...], ready: Callable[[int], bool], said: str, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "kernelwright", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        start_new_session=True,
+    ) as command:
+        while not ready(command.pid):
+            assert command.poll() is None
+            time.sleep(0.01)
+        started = family(command.pid)
+        os.killpg(command.pid, signal.SIGINT)
+        _, error = command.communicate(timeout=60)
+    first, _, last = error.rpartition("kernelwright: interrupted\n")
+    assert (command.returncode, last, first[: len(said)]) == (130, "", said), error
+    assert first.count("\n") == bool(said)
+    assert started
+    until_gone(started)
+    assert not list(tmp_path.glob("kernelwright-*/"))

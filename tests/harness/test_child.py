@@ -71,6 +71,20 @@ async def test_a_slow_start_is_a_fault_of_ours(tmp_path: Path) -> None:
     assert slow.process_id is None
 
 
+async def test_nobody_is_left_of_a_start_that_is_cancelled(tmp_path: Path) -> None:
+    starting = child(tmp_path, "device", "HangingMaker")
+    task = asyncio.create_task(starting.start())
+    while starting.process_id is None:
+        await asyncio.sleep(0)
+    process = starting.process_id
+    task.cancel()
+    await asyncio.sleep(0)
+    await starting.kill()  # asked by whoever closes all, while the cancelled task does it
+    assert gone(process)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def test_death_at_the_start_is_tried_again_and_then_told(tmp_path: Path) -> None:
     dying = child(tmp_path, "device", "DyingMaker")
     with pytest.raises(HarnessError, match="the driver is on fire"):

@@ -2,10 +2,12 @@
 
 import asyncio
 import importlib
+import signal
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVarTuple
 
 import typer
 
@@ -16,6 +18,7 @@ from kernelwright.leaderboard.wire import INSTALL
 
 DEFAULT_DATA: Final = Path(".kernelwright/board.db")
 
+_Words = TypeVarTuple("_Words")
 DataOption = Annotated[Path, typer.Option("--data", help="The board's file.")]
 
 
@@ -52,7 +55,25 @@ def serve(
     ]  # fmt: skip
     rules = records.Rules(test_per_hour, ranked_per_hour, until)
     settings = running.Settings(listings, names, data, host, port, rules, strict)
-    asyncio.run(running.serve(settings, lambda text: print(text, file=sys.stderr, flush=True)))
+    loop = _Loop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(running.serve(settings, lambda text: print(text, file=sys.stderr, flush=True)))
+    if loop.interrupted:
+        raise KeyboardInterrupt
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """Remembers Ctrl-C, which a server takes for itself: it ends in order, but it was interrupted."""
+
+    interrupted = False
+
+    def add_signal_handler(self, sig: int, callback: Callable[[*_Words], object], *args: *_Words) -> None:
+        """As any loop does."""
+        super().add_signal_handler(sig, self._hear, sig, callback, *args)
+
+    def _hear(self, sig: int, callback: Callable[[*_Words], object], *args: *_Words) -> None:
+        self.interrupted |= sig == signal.SIGINT
+        callback(*args)
 
 
 def token(

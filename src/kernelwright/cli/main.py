@@ -17,6 +17,7 @@ from typing import Final
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 
 INTERRUPTED: Final = "kernelwright: interrupted"
+INTERRUPTED_CODE: Final = 130
 LEAST_COLUMNS: Final = 40
 FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 """What an output says that can take nothing more."""
@@ -24,7 +25,11 @@ FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit. Bad input is one line on stderr and exit code 2."""
-    sys.exit(_run(arguments))
+    code = _run(arguments)
+    if arguments is None and threading.current_thread() is threading.main_thread():
+        # The process ends now, as it was told: Ctrl-C would only spoil the exit code.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -44,6 +49,8 @@ def _run(arguments: list[str] | None) -> int:
         return _of_system(error)
     except Exception as error:  # noqa: BLE001 - the process boundary: a bug of ours still ends in one readable line
         return _other(error)
+    if code == INTERRUPTED_CODE:  # of a campaign; some versions of typer make it of any KeyboardInterrupt
+        return _interrupted()
     return code if isinstance(code, int) else 0
 
 
@@ -69,12 +76,12 @@ def _commands() -> Callable[..., object]:
 def _leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal's handler
     """Nothing was begun that would have to be put away."""
     os.write(2, f"{INTERRUPTED}\n".encode())
-    os._exit(130)
+    os._exit(INTERRUPTED_CODE)
 
 
 def _interrupted() -> int:
     print(INTERRUPTED, file=sys.stderr)
-    return 130
+    return INTERRUPTED_CODE
 
 
 def _other(error: Exception) -> int:

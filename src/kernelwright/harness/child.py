@@ -60,6 +60,16 @@ class _Running:
     number: int = 0
     excess: str = ""
 
+    async def end(self) -> None:
+        """Kill it and everything it started, and wait for that."""
+        if self.process.returncode is None:
+            kill_tree(self.process.pid)
+        self.writer.close()
+        await self.process.wait()
+        await self.printed.close()
+        with contextlib.suppress(ConnectionError):
+            await self.writer.wait_closed()
+
 
 class Child:
     """A persistent worker, started when first asked. Not for concurrent requests."""
@@ -72,6 +82,7 @@ class Child:
         self._start_timeout_s = start_timeout_s
         self._without_walls = ""
         self._running: _Running | None = None
+        self._ending = asyncio.Lock()
 
     @property
     def process_id(self) -> int | None:
@@ -135,17 +146,11 @@ class Child:
         return reply
 
     async def kill(self) -> None:
-        """End the child and everything it started; it starts anew when next asked."""
-        running, self._running = self._running, None
-        if running is None:
-            return
-        if running.process.returncode is None:
-            kill_tree(running.process.pid)
-        running.writer.close()
-        await running.process.wait()
-        await running.printed.close()
-        with contextlib.suppress(ConnectionError):
-            await running.writer.wait_closed()
+        """End the child and everything it started; it starts anew when next asked. Who asks meanwhile waits too."""
+        async with self._ending:
+            running, self._running = self._running, None
+            if running is not None:
+                await running.end()
 
     async def _start(self) -> Hello:
         channel, theirs = socket.socketpair()
@@ -154,19 +159,25 @@ class Child:
         python = [sys.executable, "-P", "-m", "kernelwright.harness.worker"]
         enclosed = self._enclose(python, str(theirs.fileno()))
         roots = import_roots(self.setup.maker)
-        with theirs, their_log:
-            process = await asyncio.create_subprocess_exec(
-                *enclosed.command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=their_log.fileno(),
-                stderr=their_log.fileno(),
-                pass_fds=(theirs.fileno(),),
-                env=scrubbed_environment(self.setup.scratch, roots, os.environ),
-                cwd=self.setup.scratch,
-                start_new_session=True,
-            )
         reader, writer = await asyncio.open_connection(sock=channel, limit=MAX_LINE)
         printed = _Printed(*await asyncio.open_connection(sock=log))
+        try:
+            with theirs, their_log:
+                process = await asyncio.create_subprocess_exec(
+                    *enclosed.command,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=their_log.fileno(),
+                    stderr=their_log.fileno(),
+                    pass_fds=(theirs.fileno(),),
+                    env=scrubbed_environment(self.setup.scratch, roots, os.environ),
+                    cwd=self.setup.scratch,
+                    start_new_session=True,
+                )
+        except BaseException:
+            writer.close()
+            await printed.close()
+            raise
+        # Nothing is awaited in between: who is cancelled there would leave a child that nobody knows.
         self._running = _Running(process, reader, writer, printed)
         reply = await self._exchange(b"", self._start_timeout_s)
         if reply.hello is None:

@@ -168,10 +168,12 @@ class LocalHarness:
 
     async def close(self) -> None:
         """End the children and remove the scratch."""
-        await asyncio.gather(*(child.kill() for child in self._children))
-        self._children.clear()
-        if self._scratch is not None:
-            self._scratch.close()
+        try:
+            await asyncio.gather(*(child.kill() for child in self._children))
+            self._children.clear()
+        finally:
+            if self._scratch is not None:
+                self._scratch.close()
 
     def _child(self, scratch: Scratch, role: Role, name: str, start_timeout_s: float = 180.0) -> Child:
         child = Child(self._setup(scratch, role, name), start_timeout_s, strict=self._strict)

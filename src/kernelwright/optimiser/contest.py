@@ -1,11 +1,13 @@
 """Many replays at once: spaces, contestants and seeds over parallel processes, and what came out as table and plot."""
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +83,8 @@ def run_contest(setting: Setting) -> Contest:
         for path in paths
         for chunk in chunks
     ]
-    if setting.processes > 1:
-        with ProcessPoolExecutor(
-            setting.processes, mp_context=get_context("spawn"), initializer=_one_thread
-        ) as pool:
-            results = list(pool.map(_play, jobs))
-    else:
-        results = [_play(job) for job in jobs]
+    parallel = setting.processes > 1
+    results = _in_parallel(jobs, setting.processes) if parallel else [_play(job) for job in jobs]
     traces: dict[tuple[str, Path], list[Trace]] = {}
     for job, result in zip(jobs, results, strict=True):
         traces.setdefault((job.contestant, job.path), []).extend(result)
@@ -99,6 +96,37 @@ def run_contest(setting: Setting) -> Contest:
         for name in setting.contestants
     }
     return Contest(scores)
+
+
+def _in_parallel(jobs: Sequence[_Job], processes: int) -> list[list[Trace]]:
+    """Play in processes of their own, which end at once when this one is interrupted."""
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_one_thread)
+    with pool, _ended_with_this():
+        with _interrupts_held_back():
+            # Not map: it cancels what waits, which a pool whose processes were killed does not expect.
+            playing = [pool.submit(_play, job) for job in jobs]
+        return [each.result() for each in playing]
+
+
+@contextlib.contextmanager
+def _ended_with_this() -> Iterator[None]:
+    """Nobody waits for the rest of a game that nobody will read."""
+    try:
+        yield
+    except BaseException:
+        for process in active_children():
+            process.kill()
+        raise
+
+
+@contextlib.contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """What is started here never gets Ctrl-C, which a terminal sends to all: its traceback would be shown too."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _one_thread() -> None:
