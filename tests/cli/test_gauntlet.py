@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kernelwright.cli.main import main
-from kernelwright.core.outcome import Check, Outcome, Status
+from kernelwright.core.outcome import KILLED, Check, Outcome, Status
 from kernelwright.gauntlet import Entry, Verdict, judge, load_entries
 from kernelwright.gauntlet.run import sanitized
 from kernelwright.harness.protocol import SanitizerResult
@@ -121,6 +121,11 @@ def test_not_run_is_neither_caught_nor_passed() -> None:
     assert judge(entry(), skipped).verdict is Verdict.NOT_RUN
     assert judge(entry("honest"), skipped).verdict is Verdict.NOT_RUN
     assert judge(entry(), Outcome(Status.WRONG, "bad", check="")).verdict is Verdict.WRONG_CHECK
+
+
+def test_a_worker_that_was_killed_is_a_failure_of_the_harness() -> None:
+    killed = Outcome(Status.NOT_RUN, "ended with signal 9 once more", check=KILLED)
+    assert {judge(entry(kind), killed).verdict for kind in ("cheat", "honest")} == {Verdict.ERROR}
 
 
 def test_the_sanitizer_has_the_last_word() -> None:

@@ -5,13 +5,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
+from kernelwright.cli import check
 from kernelwright.cli.main import main
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.outcome import KILLED, Outcome, Status
+from kernelwright.harness.protocol import CompileResult
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
+from tests.harness.fake_device import FACTS
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -80,6 +85,39 @@ def test_check_tells_a_right_candidate_from_a_wrong_one(
     assert "first at" in wrong["reason"]
     assert wrong["cases"] == {}
     assert "wrong" in command(capsys, *arguments[:-1], code=1)
+
+
+class KilledHarness:
+    """Somebody kills its device worker again and again."""
+
+    facts = FACTS
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def compile(self, candidate: Candidate) -> CompileResult:
+        return CompileResult(candidate.id)
+
+    async def benchmark(self, *_: object) -> Outcome:
+        return Outcome(Status.NOT_RUN, "the device worker ended with signal 9 once more", check=KILLED)
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_check_says_nothing_of_a_candidate_whose_worker_was_killed(
+    more: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check, "LocalHarness", KilledHarness)
+    file = load_problem("vector_add").folder / "baseline.cu"
+    with pytest.raises(SystemExit) as ended:
+        main(["check", str(file), "--problem", "vector_add", "--device", "cpu", *more])
+    reason = "baseline.cu could not be measured: the device worker ended with signal 9 once more"
+    assert (ended.value.code, *capsys.readouterr()) == (3, "", f"kernelwright: error: {reason}\n")
 
 
 def test_problems_are_listed_shown_and_described(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,8 +21,8 @@ from kernelwright.cli.options import (
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import UserError
-from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.outcome import KILLED, Outcome, Status
 from kernelwright.harness.local import LocalHarness
 
 MAX_FILE_BYTES = 4 * 2**20
@@ -77,6 +77,8 @@ async def _evaluate(
         candidate = Candidate(template, choose(template, harness.facts, values))
         compiled = await harness.compile(candidate)
         outcome = compiled.as_outcome() if compiled.status else await harness.benchmark(candidate, compiled)
+        if outcome.check == KILLED:
+            raise HarnessError(f"{template.name} could not be measured: {outcome.reason}")
         return candidate, harness.facts, outcome
 
 

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.outcome import KILLED, Outcome, Status
 from kernelwright.gauntlet.entry import Entry
 
 
@@ -104,6 +104,8 @@ def make_row(
 
 
 def _verdict(entry: Entry, outcome: Outcome) -> Verdict:
+    if outcome.check == KILLED:
+        return Verdict.ERROR
     if outcome.status is Status.NOT_RUN:
         return Verdict.NOT_RUN
     if outcome.status is Status.MEASURED:
