@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kernelwright.certificate import certify
+from kernelwright.cli.main import main
 from kernelwright.memory.records import ProfileRecord
 from kernelwright.memory.store import Memory
 from kernelwright.report import Records, Report, as_html, as_json, as_markdown, build_report, overview
@@ -247,6 +248,23 @@ def test_a_report_beside_a_writer(tmp_path: Path) -> None:
         report = build_report(reader, reader.campaign("last"))
         writer.progress(NAME, "running", 99.0)
     assert report.headline.experiments == 20
+
+
+def test_a_killed_campaign_is_told_as_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "memory.db", 20, state="running")
+    monkeypatch.setattr(Memory, "abandoned", lambda *_: True)
+    with Memory.open(tmp_path / "memory.db", read_only=True) as memory:
+        head = build_report(memory, memory.campaign(NAME)).headline
+        assert memory.campaign(NAME).state == "running"
+    assert head.state == "interrupted"
+    assert head.notes[0] == "The campaign's process is gone: 'kernelwright resume' goes on with it."
+    with pytest.raises(SystemExit) as ended:
+        main(["show", "--json", "--dir", f"{tmp_path}"])
+    assert ended.value.code == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["state"], told["headline"]["state"]) == ("interrupted", "interrupted")
 
 
 def test_a_long_campaign_stays_small(build: Build) -> None:

@@ -76,9 +76,9 @@ def _for_eyes(source: str) -> str:
 
 class _View:
     def __init__(self, memory: Memory, campaign: CampaignRecord) -> None:
-        self.campaign = campaign
         self._memory = memory
         self.records = Records.read(memory, campaign)
+        self.campaign = self.records.campaign
         self.experiments = self.records.experiments
         self.templates = self.records.templates
         self.milestones = self.records.milestones

@@ -12,11 +12,11 @@ from itertools import groupby
 from pathlib import Path
 from sqlite3 import Row
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from kernelwright.core.errors import MemoryFileError
 from kernelwright.core.outcome import Status
-from kernelwright.memory.claims import Claims
+from kernelwright.memory.claims import Claims, this_process
 from kernelwright.memory.database import Database, Value, damaged
 from kernelwright.memory.opening import discard_unused, open_for_reading, open_for_writing
 from kernelwright.memory.records import (
@@ -48,6 +48,9 @@ from kernelwright.memory.rows import (
     to_template,
 )
 
+_RUNNING: Final = "running"
+_RUNNER: Final = "runner"
+"""Note: the process that ran the campaign last."""
 _EXPERIMENTS = """
 SELECT e.*, m.case_id, m.method, m.samples_ms, m.max_error, m.conditions, m.discarded, t.id NOTNULL AS has_template
 FROM experiments e LEFT JOIN measurements m ON m.experiment = e.number
@@ -166,6 +169,7 @@ class Memory:
                     f"{self.path}: the campaign {campaign} is being run by another process: "
                     "wait for its end, or stop it first"
                 )
+            self.note(campaign, _RUNNER, this_process())
 
     def progress(self, campaign: str, state: str, seconds: float) -> None:
         """State and used time of a campaign."""
@@ -183,6 +187,18 @@ class Memory:
             )
 
     # -- reading --------------------------------------------------------------------------------------
+
+    def abandoned(self, campaign: str) -> bool:
+        """Whether the campaign stands as running and its process is surely gone. Nothing is written."""
+        query = "SELECT c.rowid, e.value FROM campaigns c JOIN environment e ON e.campaign = c.id WHERE c.id = ? AND e.key = ?"
+        for row, holder in self._database.rows(query, campaign, _RUNNER):
+            if self._claims.gone(row, holder):  # one that has come to its end noted so before it let go
+                return bool(
+                    self._database.rows(
+                        "SELECT 1 FROM campaigns WHERE id = ? AND state = ?", campaign, _RUNNING
+                    )
+                )
+        return False
 
     def campaigns(self) -> list[CampaignRecord]:
         """All campaigns, oldest first."""

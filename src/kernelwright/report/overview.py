@@ -91,6 +91,8 @@ def _notes(records: Records) -> tuple[str, ...]:
         "interrupted": "The campaign was interrupted: 'kernelwright resume' goes on with it.",
         "failed": "The campaign failed: its baseline could not be measured.",
     }
+    if records.abandoned:
+        states["interrupted"] = "The campaign's process is gone: 'kernelwright resume' goes on with it."
     notes = [states[records.campaign.state]] if records.campaign.state in states else []
     if records.device.get("kind") == "cpu":
         notes.append("These are CPU times: they say nothing about a GPU.")

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from kernelwright.certificate.facts import BASELINE
 from kernelwright.core.outcome import Status
@@ -23,6 +23,8 @@ from kernelwright.memory.records import (
 )
 from kernelwright.memory.store import Memory
 
+INTERRUPTED: Final = "interrupted"
+
 
 @dataclass(frozen=True)
 class Records:
@@ -39,6 +41,8 @@ class Records:
     notes: Mapping[str, str]
     submissions: tuple[SubmissionRecord, ...] = ()
     places: tuple[PlaceRecord, ...] = ()
+    abandoned: bool = False
+    """Its process is gone without an end; ``campaign.state`` is ``interrupted`` then."""
 
     @classmethod
     def read(cls, memory: Memory, campaign: CampaignRecord) -> Self:
@@ -46,9 +50,10 @@ class Records:
         name = campaign.id
         milestones, duels = memory.milestones(name), memory.duels(name)
         experiments = tuple(memory.experiments(name))
+        abandoned = memory.abandoned(name)
         known = {experiment.number for experiment in experiments}
         return cls(
-            campaign=campaign,
+            campaign=replace(campaign, state=INTERRUPTED) if abandoned else campaign,
             experiments=experiments,
             templates=memory.templates(name),
             milestones=tuple(m for m in milestones if m.experiment in known),
@@ -59,6 +64,7 @@ class Records:
             notes=memory.notes(name),
             submissions=tuple(memory.submissions(name)),
             places=tuple(memory.places(name)),
+            abandoned=abandoned,
         )
 
     @cached_property
