@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from kernelwright.problems.loader import strays
+
 _KEPT: Final = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES",
     "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
@@ -56,14 +58,23 @@ def import_roots(maker: str = "") -> tuple[str, ...]:
 
 
 def readable_folders(roots: Iterable[str], *more: Path) -> tuple[str, ...]:
-    """What a child reads besides the system's folders: the interpreter, its packages, ``more``."""
+    """What a child reads besides the system's folders: the interpreter, its packages, ``more``.
+
+    Of a link among ``more`` its own name too.
+    """
     paths = [sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), *roots, *map(str, more)]
-    return tuple(dict.fromkeys(str(Path(path).resolve()) for path in paths if Path(path).exists()))
+    names = [path.parent.resolve() / path.name for path in more if path.name and path.exists()]
+    found = [*(str(Path(path).resolve()) for path in paths if Path(path).exists()), *map(str, names)]
+    return tuple(dict.fromkeys(found))
 
 
 def problem_files(folder: Path) -> tuple[Path, ...]:
-    """What a device worker needs of a problem's folder: not what is hidden there, such as a campaign's memory."""
-    return tuple(sorted(path for path in folder.iterdir() if not path.name.startswith(".")))
+    """What a device worker needs of a problem's folder: not what is hidden there, such as a campaign's memory.
+
+    Nor what a link leads to out of the folder.
+    """
+    shown = (path for path in folder.iterdir() if not path.name.startswith("."))
+    return tuple(sorted(path for path in shown if not strays(path, folder)))
 
 
 def kill_tree(root: int) -> None:

@@ -226,7 +226,7 @@ class Problem:
             paths = sorted(folder.iterdir()) if os.path.lexists(folder) else []
         except OSError as error:
             raise ProblemError(f"{folder}: {_unreadable(error)}") from None
-        return tuple((path.stem, _read(path)) for path in paths if path.suffix == ".cu")
+        return tuple((path.stem, _read(path, self.folder)) for path in paths if path.suffix == ".cu")
 
 
 def bundled_names() -> tuple[str, ...]:
@@ -241,14 +241,14 @@ def load_problem(name_or_path: str | Path) -> Problem:
     """
     folder = _find(name_or_path)
     toml = folder / "problem.toml"
-    text = _read(toml)
+    text = _read(toml, folder)
     spec = _parse(text, toml)
     return Problem(
         spec=spec,
         folder=folder,
-        reference_source=_read(folder / "reference.py"),
-        baseline_source=_read(folder / "baseline.cu"),
-        library_source=_read(folder / LIBRARY_FILE) if os.path.lexists(folder / LIBRARY_FILE) else "",
+        reference_source=_read(folder / "reference.py", folder),
+        baseline_source=_read(folder / "baseline.cu", folder),
+        library_source=_read(folder / LIBRARY_FILE, folder) if os.path.lexists(folder / LIBRARY_FILE) else "",
     )
 
 
@@ -277,8 +277,23 @@ def _find(name_or_path: str | Path) -> Path:
     raise ProblemError(f"{text!r} is neither a bundled problem nor a folder: {hint}")
 
 
-def _read(path: Path) -> str:
+def strays(path: Path, folder: Path) -> bool:
+    """Whether links lead from a file of a problem's folder out of it, or to what is hidden there.
+
+    Problems come from anybody, and what is read of them goes into prompts and reports.
+    """
+    place, home = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+    if not place.is_relative_to(home):
+        return home.parent != _bundled_folder()  # some installers make links of all files
+    return any(part.startswith(".") for part in place.relative_to(home).parts)
+
+
+def _read(path: Path, folder: Path) -> str:
     try:
+        if strays(path, folder):
+            raise ProblemError(
+                f"{path}: is behind a link out of the problem's folder, or to what is hidden in it: put a copy there"
+            )
         if path.exists() and not path.is_file():
             raise ProblemError(f"{path}: cannot be read: it is no ordinary file: put an ordinary file there")
         if path.stat().st_size > MAX_FILE_BYTES:
