@@ -201,6 +201,19 @@ def test_the_policy_lets_nothing_in(build: Build) -> None:
     assert {tag for tag, _ in outline.tags[:first]} == {"html", "head", "meta"}
 
 
+def test_a_phone_has_every_cell_with_its_columns_name(build: Build) -> None:
+    page = as_html(build(60))
+    tables = re.findall(r"<table>.*?</table>", page, re.DOTALL)
+    assert len(tables) >= 6
+    for table in tables:
+        columns = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
+        for row in re.findall(r"<tr>(<t[dh].*?)</tr>", table.partition("<tbody>")[2], re.DOTALL):
+            cells = re.findall(r"<t[dh]([^>]*)>", row)
+            assert len(cells) == len(columns)
+            for column, cell in zip(columns, cells, strict=True):
+                assert f'data-label="{column}"' in cell or 'scope="row"' in cell
+
+
 def test_headings_descend_and_tables_have_captions(build: Build) -> None:
     outline = Outline(as_html(build(300)))
     levels = [int(tag[1]) for tag, _ in outline.tags if re.fullmatch(r"h\d", tag)]
@@ -330,8 +343,8 @@ def test_a_digest_is_shown_once(tmp_path: Path) -> None:
     report = with_profiles(tmp_path, "older line 1\nolder line 2", "the last")
     page, text = as_html(report), as_markdown(report)
     assert page.count(">the last</span>") == 1
-    assert '<td class="wordy lines">shown above</td>' in page
-    assert '<td class="wordy lines">older line 1\nolder line 2</td>' in page
+    assert '<td class="wordy lines" data-label="Digest">shown above</td>' in page
+    assert '<td class="wordy lines" data-label="Digest">older line 1\nolder line 2</td>' in page
     assert ": the last: shown above\n" in text
     assert ": older line 1; older line 2\n" in text
 

@@ -22,6 +22,7 @@ async function look(browser, { width, scheme }) {
     overlaps: overlapping(),
     scripts: document.querySelectorAll("script, img, iframe, object, form").length,
     unwrapped: unwrapped("pre.digest"),
+    sideways: [...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth).length,
   }), await page.evaluate(() => { window.unwrapped = (which) => [...document.querySelectorAll(which)]
       .filter((each) => each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight).length;
     window.overlapping = () => {
