@@ -40,7 +40,7 @@ def test_a_reference_that_cannot_be_used_is_bad_input(
     folder = write_problem(tmp_path / "p", reference=reference)
     assert ended("test", str(folder), "--device", "cpu") == 2
     error = capsys.readouterr().err
-    assert "reference.py: the process ended" in error
+    assert "reference.py:5: reference.py ended the process (exit code 0): " in error
     assert error.count("\n") == 1
 
 

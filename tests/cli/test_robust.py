@@ -61,6 +61,11 @@ def test_what_is_no_ordinary_file_is_not_read(
         ),
         ("def reference(xp):\n    pass", "raised TypeError"),
         ("raise SystemExit(0)", "raised SystemExit"),
+        (
+            "import os\ndef reference(xp, sizes, A, B):\n    os._exit(3)",
+            "reference.py:3: reference.py ended the process (exit code 3): ",
+        ),
+        ("from os import _exit\n_exit(9)", "reference.py:2: reference.py ended the process (exit code 9): "),
         ("def reference(xp, sizes, A, B):\n    return {'C': 'abc'}", "returned C as str"),
         ("def reference(xp, sizes, A, B):\n    return {'C': (A + B) * 1j}", "complex numbers"),
     ],

@@ -39,9 +39,13 @@ async def test_a_quick_test_tells_what_is_wrong(tmp_path: Path) -> None:
 
 async def test_a_reference_that_ends_its_process_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        ProblemError, match=r"reference\.py: the process ended with code 3 on the case N=10: .*os\._exit"
+        ProblemError, match=r"reference\.py:5: reference\.py ended the process \(exit code 3\): .*os\._exit"
     ):
         await quick_selftest(problem(tmp_path, START + "    os._exit(3)\n"))
+    with pytest.raises(
+        ProblemError, match=r"reference\.py: the process ended with code 3 on the case N=10: .*os\._exit"
+    ):
+        await quick_selftest(problem(tmp_path, START + "    __import__('posix')._exit(3)\n"))
 
 
 async def test_a_process_that_is_killed_once_is_asked_again(

@@ -1,9 +1,11 @@
-"""What can be told of a problem's Python files without executing them."""
+"""What can be told of a problem's Python files without executing them; and what they may not end."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from kernelwright.core.errors import ProblemError
 from kernelwright.problems.loader import bundled_names, load_problem
 from kernelwright.problems.script import Script
 
@@ -51,3 +53,30 @@ def test_what_cannot_is_told_in_a_line(source: str, told: str) -> None:
 
 def test_bundled_problems_have_no_faults() -> None:
     assert [load_problem(name).script_faults() for name in bundled_names()] == [{}] * len(bundled_names())
+
+
+FORKS = """
+import os
+def reference(xp, sizes):
+    child = os.fork()
+    if child == 0:
+        os._exit(7)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+"""
+
+
+def test_the_end_of_the_process_is_the_file_s_own_fault() -> None:
+    before = os._exit
+    ends = Script(
+        Path("reference.py"), "import os\ndef reference(): os._exit(3)\n", "reference(xp, sizes, ...)"
+    )
+    with pytest.raises(
+        ProblemError, match=r"^reference\.py:2: reference\.py ended the process \(exit code 3\): "
+    ):
+        ends.call()
+    assert os._exit is before
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # it ends at once
+def test_a_process_that_the_code_starts_itself_may_end() -> None:
+    assert Script(Path("reference.py"), FORKS, "reference(xp, sizes)").call(None, {}) == 7

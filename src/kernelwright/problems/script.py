@@ -1,9 +1,12 @@
 """A problem's own Python code: compiled, called, and at fault when it raises. Runs in the device worker only."""
 
 import ast
+import os
+import threading
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -71,13 +74,43 @@ class Script:
     def _called(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """What the problem's own code raises is the problem's fault, with the line in the file."""
         try:
-            return function(*arguments, **named)
+            with _no_exit():
+                return function(*arguments, **named)
         except REFERENCE_FAULTS as error:
             frames = traceback.extract_tb(error.__traceback__)
             line = next((f.lineno for f in reversed(frames) if f.filename == str(self.path)), None)
             text = " ".join(str(error).split())[:300].encode("ascii", "backslashreplace").decode()
             where = f"{self.path}:{line}" if line else str(self.path)
+            if isinstance(error, _ProcessEnded):
+                raise ProblemError(
+                    f"{where}: {self.path.name} ended the process (exit code {error.code}): "
+                    "return values and leave the process alone (no os._exit)"
+                ) from None
             raise ProblemError(f"{where}: {self.path.name} raised {type(error).__name__}: {text}") from None
+
+
+class _ProcessEnded(SystemExit):
+    """In place of the end of a process."""
+
+
+@contextmanager
+def _no_exit() -> Iterator[None]:
+    """``os._exit`` raises: a worker that is gone could not tell whose doing it was, and the candidate would be blamed.
+
+    In a process or thread that the code starts itself it does what it always does.
+    """
+    leave, here = os._exit, (os.getpid(), threading.get_ident())
+
+    def told(status: int) -> None:
+        if (os.getpid(), threading.get_ident()) != here:
+            leave(status)
+        raise _ProcessEnded(status)
+
+    os._exit = told  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = leave
 
 
 def defined(module: ast.Module) -> set[str]:
