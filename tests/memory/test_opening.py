@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import MemoryFileError
-from kernelwright.memory.opening import open_for_reading, open_for_writing
+from kernelwright.memory.opening import PAGE_BYTES, open_for_reading, open_for_writing
 from kernelwright.memory.schema import MIGRATIONS
 from kernelwright.memory.store import Memory
 
@@ -44,6 +44,7 @@ def test_the_folder_is_made_and_the_format_noted(tmp_path: Path) -> None:
     db = sqlite3.connect(path)
     assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert db.execute("PRAGMA page_size").fetchone() == (PAGE_BYTES,)
     assert db.execute("SELECT count(*) FROM pragma_table_list WHERE strict = 0 AND name NOT LIKE 'sqlite%'").fetchone() == (0,)  # fmt: skip
     db.close()
 

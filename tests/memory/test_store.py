@@ -1,8 +1,10 @@
 """What is kept comes back as it was; history is never changed."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -10,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelwright.core.errors import MemoryFileError
-from kernelwright.core.outcome import CaseTiming, Conditions, Outcome, Status
+from kernelwright.core.outcome import CaseTiming, Conditions, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.core.statistics import Decision, Verdict
 from kernelwright.devices.base import DuelCase
 from kernelwright.memory.records import Duel, Milestone
 from kernelwright.memory.store import Memory
 
-from .samples import PROBLEM, TEMPLATE, campaign, experiment, measured
+from .samples import PROBLEM, STATIC, TEMPLATE, campaign, experiment, measured
 
 
 @pytest.fixture
@@ -59,6 +61,36 @@ def test_raw_samples_are_kept_bit_for_bit(
     kept = list(memory.experiments("c1"))[-1].outcome.cases[0]
     assert [value.hex() for value in kept.samples_ms] == [value.hex() for value in samples]
     assert kept.max_error.hex() == error.hex()
+
+
+def test_what_stands_at_its_default_takes_no_room_and_comes_back(memory: Memory, memory_file: Path) -> None:
+    kernels = tuple(KernelStatics(f"k{n}", registers=n, instructions={} if n else None) for n in range(3))
+    times = (0.1, 1 / 3)
+    cases = (CaseTiming("n=1", times, "events", conditions=Conditions(1980, power_w=0.1 + 0.2)),)
+    for number, static in enumerate((StaticMetrics(kernels, 0), StaticMetrics())):
+        memory.record(experiment(number, Outcome(Status.MEASURED, static=static, cases=cases)), TEMPLATE)
+    first, second = memory.experiments("c1")
+    assert first.outcome == Outcome(Status.MEASURED, static=StaticMetrics(kernels, 0), cases=cases)
+    assert second.outcome.static == StaticMetrics()
+    with closing(sqlite3.connect(memory_file)) as raw:
+        (static,), _ = raw.execute("SELECT static FROM experiments ORDER BY number").fetchall()
+        conditions, samples = raw.execute("SELECT conditions, samples_ms FROM measurements").fetchone()
+    assert static == (
+        '{"kernels":[{"name":"k0","registers":0},{"name":"k1","registers":1,"instructions":{}},'
+        '{"name":"k2","registers":2,"instructions":{}}],"code_bytes":0}'
+    )
+    assert conditions == '{"sm_clock_mhz":1980,"power_w":0.30000000000000004}'
+    assert samples == "[0.1,0.3333333333333333]"
+
+
+def test_what_was_written_at_length_is_read_alike(memory: Memory, memory_file: Path) -> None:
+    """An earlier version wrote every field, with blanks."""
+    given = measured()
+    memory.record(experiment(1, given), TEMPLATE)
+    with closing(sqlite3.connect(memory_file)) as raw, raw:
+        raw.execute("DROP TRIGGER experiments_keep_update")
+        raw.execute("UPDATE experiments SET static = ?", [json.dumps(asdict(STATIC), indent=1)])
+    assert memory.experiment("c1", "1").outcome == given
 
 
 def test_text_that_is_no_utf8_does_not_lose_the_experiment(memory: Memory) -> None:

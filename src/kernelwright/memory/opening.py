@@ -19,6 +19,8 @@ from kernelwright.memory.schema import APPLICATION_ID, MIGRATIONS
 
 BUSY_TIMEOUT_S: Final = 30.0
 RETRY_S: Final = 0.01
+PAGE_BYTES: Final = 2048
+"""Of a new file: an experiment fills a page and a part of another, and of larger pages more would stay empty."""
 
 Migrations = Sequence[Callable[[sqlite3.Connection], None]]
 
@@ -66,6 +68,7 @@ def _make(path: Path, timeout_s: float, migrations: Migrations) -> tuple[Path, .
         with one_line(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         with _connected(path, "mode=rwc", timeout_s, partial) as database:
+            database.connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             _migrate(database, migrations)
             database.close()
             return (path, *folders) if _named(partial, path) else ()

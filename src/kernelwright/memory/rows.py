@@ -8,7 +8,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -74,6 +74,16 @@ def check_campaign(campaign: CampaignRecord) -> None:
         raise ValueError("started: is no time of day")
 
 
+def _brief(value: object) -> str:
+    """JSON without blanks and without fields that stand at their defaults, which every reader fills in."""
+    return json.dumps(value, default=_not_default, separators=(",", ":"))
+
+
+def _not_default(record: Any) -> dict[str, object]:
+    values = {each.name: (getattr(record, each.name), each.default) for each in fields(record)}
+    return {name: value for name, (value, default) in values.items() if value != default}
+
+
 def template_row(template: TemplateRecord) -> dict[str, Value]:
     """Row of ``templates``."""
     return {"id": template.id, "name": template.name, "source": template.source}
@@ -114,9 +124,9 @@ def experiment_row(experiment: Experiment, recorded: float) -> dict[str, Value]:
         "why": experiment.why,
         "digest": outcome.artifact_digest,
         "twin_of": experiment.twin_of,
-        "static": None if outcome.static is None else json.dumps(asdict(outcome.static)),
-        "spent": json.dumps(outcome.seconds),
-        "findings": json.dumps(outcome.findings),
+        "static": None if outcome.static is None else _brief(outcome.static),
+        "spent": _brief(outcome.seconds),
+        "findings": _brief(outcome.findings),
         "seconds": experiment.seconds,
         "recorded": recorded,
         "check_name": outcome.check,
@@ -131,9 +141,9 @@ def measurement_row(number: int, position: int, timing: CaseTiming) -> dict[str,
         "case_id": timing.case,
         "method": timing.method,
         "median_ms": timing.median_ms,
-        "samples_ms": json.dumps(timing.samples_ms),
+        "samples_ms": _brief(timing.samples_ms),
         "max_error": timing.max_error,
-        "conditions": None if timing.conditions is None else json.dumps(asdict(timing.conditions)),
+        "conditions": None if timing.conditions is None else _brief(timing.conditions),
         "discarded": timing.discarded,
     }
 
