@@ -1,5 +1,6 @@
 """What models see of sources, and twins."""
 
+import pickle
 import time
 
 import pytest
@@ -88,3 +89,15 @@ def test_a_fingerprint_is_quick() -> None:
     started = time.process_time()
     fingerprint(big)
     assert time.process_time() - started < 2.0
+
+
+def test_a_fingerprint_is_smaller_than_its_template_and_still_tells_near_from_far() -> None:
+    functions = [f"__device__ float f{i}(float x) {{ return x * {i}.5f + g{i}; }}\n" for i in range(200)]
+    long = BODY + "".join(functions)
+    own = fingerprint(template(long))
+    near, far = (template(long.replace(" + g", " - g", count)) for count in (1, 100))
+    assert 0.97 < own.likeness(fingerprint(near)) < 1 == own.likeness(own)
+    assert own.is_near(fingerprint(near))
+    assert own.likeness(fingerprint(far)) < 0.7
+    assert not own.is_near(fingerprint(far))
+    assert len(pickle.dumps(own)) < len(long)

@@ -1,10 +1,9 @@
 """Sources as models may see them, and fingerprints by which near twins are found before anything is compiled."""
 
 import hashlib
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from sys import intern
 from typing import Final
 
 from tree_sitter import Node
@@ -17,6 +16,8 @@ from kernelwright.core.plan_format import format_plan
 from kernelwright.harness.rules.tree import parse
 
 SHINGLE: Final = 5
+SHORT: Final = 0xFFFF_FFFF
+"""Bits of a hash that are kept: two of some thousand are equal by chance once in a thousand templates."""
 NEAR: Final = 0.97
 """Share of common shingles from which two templates with equal launches count as near twins."""
 _DECLARING: Final = frozenset(
@@ -49,25 +50,22 @@ def without_comments(template: Template) -> str:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What stays of a template without names, comments and layout. ``tokens`` in order, own names numbered."""
+    """What stays of a template without names, comments and layout; small, for a campaign keeps one of each template.
 
-    tokens: tuple[str, ...]
+    ``digest`` is equal for templates that differ in names, comments and layout only; ``shingles`` are short hashes
+    of all runs of :data:`SHINGLE` tokens, each once.
+    """
+
+    digest: str
+    shingles: "array[int]"
     plan: str
-
-    @cached_property
-    def digest(self) -> str:
-        """Equal for templates that differ in names, comments and layout only."""
-        return hashlib.sha256("\0".join((self.plan, *self.tokens)).encode()).hexdigest()
-
-    @cached_property
-    def shingles(self) -> frozenset[int]:
-        """Hashes of all runs of :data:`SHINGLE` tokens."""
-        return frozenset(hash(self.tokens[i : i + SHINGLE]) for i in range(len(self.tokens) - SHINGLE + 1))
 
     def likeness(self, other: "Fingerprint") -> float:
         """Jaccard index of the shingles, 0 to 1."""
-        union = len(self.shingles | other.shingles)
-        return len(self.shingles & other.shingles) / union if union else 1.0
+        own = set(self.shingles)
+        common = len(own.intersection(other.shingles))
+        union = len(own) + len(other.shingles) - common
+        return common / union if union else 1.0
 
     def is_near(self, other: "Fingerprint") -> bool:
         """Whether the other does the same with at most a different number here and there."""
@@ -86,8 +84,11 @@ def fingerprint(template: Template) -> Fingerprint:
         text = token.text
         if token.kind == "word" and text in own and text not in CPP_KEYWORDS:
             text = numbers.setdefault(text, f"${len(numbers)}")
-        tokens.append(intern(text))  # kept for every template, and nearly all of them are equal
-    return Fingerprint(tuple(tokens), _plan(template, numbers))
+        tokens.append(text)
+    plan = _plan(template, numbers)
+    digest = hashlib.sha256("\0".join((plan, *tokens)).encode()).hexdigest()
+    runs = {hash(tuple(tokens[i : i + SHINGLE])) & SHORT for i in range(len(tokens) - SHINGLE + 1)}
+    return Fingerprint(digest, array("I", runs), plan)
 
 
 def _plan(template: Template, numbers: dict[str, str]) -> str:
