@@ -6,7 +6,7 @@ The credential travels in one header, to one address: redirects are not followed
 import asyncio
 import importlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final, TypeVar
@@ -82,16 +82,19 @@ class Wire:
 
     async def body(self, answer: Any, most: int) -> bytes:
         """All of an answer of at most ``most`` bytes. Raises BoardError."""
-        # Nothing is unpacked: a small answer cannot become a large one.
+        return b"".join([piece async for piece in self.pieces(answer, most)])
+
+    async def pieces(self, answer: Any, most: int) -> AsyncGenerator[bytes, None]:
+        """Raw bytes: nothing is unpacked, so that a small answer cannot become a large one."""
         if answer.headers.get("content-encoding", "identity") != "identity":
             raise BoardError(f"{self._where}: the answer is packed, which was not asked for")
-        content = bytearray()
+        size = 0
         async with aclosing(answer.aiter_raw()) as raw:
             async for piece in raw:
-                content += piece
-                if len(content) > most:
+                size += len(piece)
+                if size > most:
                     raise BoardError(f"{self._where}: the answer is larger than {most} bytes")
-        return bytes(content)
+                yield piece
 
     async def close(self) -> None:
         """Close the connections."""

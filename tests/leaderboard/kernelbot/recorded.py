@@ -1,4 +1,4 @@
-"""The 64 exchanges with the real server, and a server that plays them: real HTTP, one exchange at a time."""
+"""The 77 exchanges with the real server, and a server that plays them: real HTTP, one exchange at a time."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -35,6 +35,11 @@ class Exchange:
     has_file: bool
     status: int
     body: Any
+
+    @property
+    def streams(self) -> bool:
+        """Whether the answer is a stream of events."""
+        return isinstance(self.body, str)
 
 
 def exchanges() -> list[Exchange]:
@@ -64,13 +69,17 @@ class Player:
     asked: int = 0
 
     async def answer(self, request: Request) -> Response:
-        """The recorded answer."""
+        """The recorded answer; streams in pieces of seven bytes."""
         url = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         if url == self.always.path != self.current.path:
             return JSONResponse(self.always.body)
         self.asked += 1
         self.wrong += await _differences(request, url, self.current)
-        return JSONResponse(self.current.body, self.current.status)
+        if not self.current.streams:
+            return JSONResponse(self.current.body, self.current.status)
+        data = self.current.body.encode()
+        pieces = (data[i : i + 7] for i in range(0, len(data), 7))
+        return StreamingResponse(pieces, media_type="text/event-stream")
 
 
 async def _differences(request: Request, url: str, wanted: Exchange) -> list[str]:

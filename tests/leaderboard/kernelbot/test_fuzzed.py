@@ -25,6 +25,7 @@ CLI_ID = "0e4a7f0c-58c7-4f6e-9d2d-3f5d8a1b2c3d"
 LIMITS = Limits(interval_s=0.0, tries=1, answer_bytes=2**20, catalogue_bytes=2**20)
 CANDIDATE = Candidate(parse_template(load_problem("vector_add").catalogue()[0][1]), Configuration())
 BODIES = {e.path.partition("?")[0]: e.body for e in exchanges() if e.status < 300}
+STREAMS = [e.body.encode() for e in exchanges() if e.streams]
 SENT = Sent("3", Mode.RANKED, "t")
 ASK: dict[str, Callable[[KernelbotBoard, Client], Awaitable[Any]]] = {
     "info": lambda board, _: board.info(),
@@ -35,6 +36,7 @@ ASK: dict[str, Callable[[KernelbotBoard, Client], Awaitable[Any]]] = {
     "ranks": lambda board, _: board.ranks(),
     "leaderboards": lambda _, client: client.leaderboards(),
     "gpus": lambda _, client: client.gpus("grayscale-dev"),
+    "stream": lambda _, client: client.submit_streaming("grayscale-dev", "A100", "test", "a.py", b"x"),
 }
 echoes = st.sampled_from([CLI_ID, CLI_ID.upper(), f"x{CLI_ID}y\x1b[2J\n", {CLI_ID: CLI_ID}, [CLI_ID]])
 numbers = (
@@ -103,12 +105,27 @@ def answering(draw: st.DrawFn) -> Callable[[httpx.Request], httpx.Response]:
             good = BODIES.get(path)
             whole = st.just(json.dumps(good).encode())
             body = whole | spoiled(good) | spoiled(good) | spoiled(good) | answers | errors
+            if request.method == "POST" and "/submission/" not in path:
+                body = st.sampled_from(STREAMS) | frames
             made[path] = draw(statuses), draw(body)
         status, content = made[path]
         headers = {"x-echo": CLI_ID, "set-cookie": CLI_ID}
         return httpx.Response(status, stream=httpx.ByteStream(content), headers=headers)
 
     return answer
+
+
+frames = st.lists(
+    st.builds(
+        lambda name, data, end: f"event: {name}{end}data: ".encode() + data + f"{end}{end}".encode(),
+        st.sampled_from(["status", "result", "error", "x", ""]),
+        errors
+        | answers
+        | st.just(b'{"status":"success","results":[{"success":true,"runs":{"test":{"run":null}}}]}'),
+        st.sampled_from(["\n", "\r\n", "\r"]),
+    ),
+    max_size=4,
+).map(b"".join)
 
 
 @pytest.mark.parametrize("what", ASK)

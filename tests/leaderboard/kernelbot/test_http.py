@@ -20,13 +20,16 @@ CLI_ID = "0e4a7f0c-58c7-4f6e-9d2d-3f5d8a1b2c3d"
 LIMITS = Limits(
     silence_s=5.0,
     call_s=5.0,
+    stream_s=5.0,
     first_wait_s=0.001,
     interval_s=0.0,
     answer_bytes=5000,
+    stream_bytes=5000,
 )
 HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 GPUS = HEAD + b'Content-Length: 8\r\n\r\n["H100"]'
 BUSY = b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+STREAM = HEAD + b"Content-Type: text/event-stream\r\n\r\n"
 FLOOD = b"x" * 65536
 
 
@@ -73,6 +76,10 @@ async def submit(client: Client) -> object:
     return await client.submit("b", "H100", "test", "t.py", b"code")
 
 
+async def stream(client: Client) -> object:
+    return await client.submit_streaming("b", "H100", "test", "t.py", b"code")
+
+
 async def gpus(client: Client) -> object:
     return await client.gpus("b")
 
@@ -81,11 +88,12 @@ async def test_a_question_is_asked_again_and_a_submission_never() -> None:
     async with serving(BUSY, b"HTTP/1.1 ", GPUS) as (url, asked), opened(url) as client:
         assert await client.gpus("b") == ("H100",)
         assert len(asked) == 3
-    for answer in (BUSY, b"HTTP/1.1 ", HEAD + b"\r\n{"):
-        async with serving(answer, GPUS) as (url, asked), opened(url) as client:
-            with pytest.raises(BoardError):
-                await submit(client)
-            assert len(asked) == 1
+    for call in (submit, stream):
+        for answer in (BUSY, b"HTTP/1.1 ", HEAD + b"\r\n{", STREAM + b"event: status\ndata: {}\n\n"):
+            async with serving(answer, GPUS) as (url, asked), opened(url) as client:
+                with pytest.raises(BoardError):
+                    await call(client)
+                assert len(asked) == 1
 
 
 async def test_questions_end_after_their_tries() -> None:
@@ -128,7 +136,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("call", [gpus, submit])
+@pytest.mark.parametrize("call", [gpus, submit, stream])
 @pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
 async def test_a_broken_answer_is_one_line_without_the_credential(
     answer: bytes, call: object, caplog: pytest.LogCaptureFixture
@@ -143,20 +151,22 @@ async def test_a_broken_answer_is_one_line_without_the_credential(
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("call", [gpus, submit])
-async def test_an_answer_without_end_is_cut(call: object) -> None:
-    async with serving(HEAD + b"\r\n", forever=FLOOD) as (url, asked), opened(url) as client:
+@pytest.mark.parametrize(
+    ("call", "head"), [(gpus, HEAD + b"\r\n"), (submit, HEAD + b"\r\n"), (stream, STREAM)]
+)
+async def test_an_answer_without_end_is_cut(call: object, head: bytes) -> None:
+    async with serving(head, forever=FLOOD) as (url, asked), opened(url) as client:
         with pytest.raises(BoardError, match="larger than 5000 bytes"):
             await call(client)  # type: ignore[operator]
         assert len(asked) == 1
 
 
-@pytest.mark.parametrize("call", [gpus, submit])
+@pytest.mark.parametrize("call", [gpus, submit, stream])
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
         (replace(LIMITS, silence_s=0.05, tries=1), "ReadTimeout"),
-        (replace(LIMITS, call_s=0.05, tries=1), r"no answer within 0\.05 s"),
+        (replace(LIMITS, call_s=0.05, stream_s=0.05, tries=1), r"no answer within 0\.05 s"),
     ],
 )
 async def test_waiting_ends(call: object, limits: Limits, said: str) -> None:
@@ -186,6 +196,14 @@ async def test_cookies_are_not_kept() -> None:
         await client.gpus("b")
     assert len(asked) == 2
     assert b"cookie" not in b"".join(asked).lower()
+
+
+async def test_a_stream_that_only_lives_on_ends_in_time() -> None:
+    alive = STREAM + b"event: status\ndata: {}\n\n"
+    limits = replace(LIMITS, stream_s=0.05, stream_bytes=2**60)
+    async with serving(alive, forever=b": still here\n\n") as (url, _), opened(url, limits) as client:
+        with pytest.raises(Unavailable, match=r"no answer within 0\.05 s"):
+            await stream(client)
 
 
 async def test_nobody_there_is_one_line() -> None:

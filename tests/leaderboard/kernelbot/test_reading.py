@@ -1,6 +1,7 @@
 """The traps in what the server says: results, cases, addresses, credentials, events."""
 
 import copy
+import itertools
 import pickle
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,11 @@ from kernelwright.leaderboard.base import (
     Unauthorized,
 )
 from kernelwright.leaderboard.kernelbot.address import base_url, parse_name
-from kernelwright.leaderboard.kernelbot.answers import Leaderboard, Submission
+from kernelwright.leaderboard.kernelbot.answers import Leaderboard, Streamed, Submission
 from kernelwright.leaderboard.kernelbot.credentials import find_credential
 from kernelwright.leaderboard.kernelbot.refusals import refusal
 from kernelwright.leaderboard.kernelbot.results import case_times, result_of
+from kernelwright.leaderboard.kernelbot.sse import Event, Events
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.untrusted import line, parse_json, read
 from kernelwright.leaderboard.wire import Unavailable
@@ -192,6 +194,14 @@ def test_a_refusal_is_told_from_a_failure(status: int, text: str, kind: type[Boa
         assert error.retry_s == 3576
 
 
+def test_a_stream_passed_only_when_all_of_it_passed() -> None:
+    fine = {"success": True, "runs": {"test": {"run": {"success": True, "passed": True}}}}
+    bad = {"success": True, "runs": {"test": {"run": {"success": True, "passed": False}}}}
+    died = {"success": True, "runs": {"test": {"compilation": {"success": False}, "run": None}}}
+    for results, passed in (([fine], True), ([], False), ([fine, bad], False), ([died], False)):
+        assert read(Streamed, {"results": results}, "here").passed is passed
+
+
 def test_the_hidden_seed_is_dropped_wherever_it_stands() -> None:
     got = parse_json(
         b'[{"name": "a", "secret_seed": 77123, "task": {"secret_seed": 77123, "x": 1}}]', None, "here"
@@ -317,3 +327,28 @@ def test_a_line_is_one_short_printable_line(text: str, limit: int) -> None:
     got = line(text, limit)
     assert got.isprintable()
     assert len(got) <= limit
+
+
+STREAM = (
+    b'event: status\ndata: {"elapsed_time": 0.0}\n\n: a comment\n\nevent: result\r\ndata: {"a":\r\ndata: "\xc3\xa9"}\r\n\r\n'
+    b"data:x\rid: 7\rretry: 5\r\revent: lonely\n\ndata\n\nevent: cut\ndata: off"
+)
+EVENTS = [
+    Event("status", b'{"elapsed_time": 0.0}'),
+    Event("result", b'{"a":\n"\xc3\xa9"}'),
+    Event("message", b"x"),
+    Event("message", b""),
+]
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=len(STREAM)))
+def test_events_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(STREAM)]
+    reader = Events()
+    found = [event for a, b in itertools.pairwise(places) for event in reader.feed(STREAM[a:b])]
+    assert found == EVENTS
+
+
+def test_events_come_byte_by_byte() -> None:
+    reader = Events()
+    assert [event for i in range(len(STREAM)) for event in reader.feed(STREAM[i : i + 1])] == EVENTS

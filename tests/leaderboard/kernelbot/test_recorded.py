@@ -16,11 +16,13 @@ from kernelwright.leaderboard.kernelbot.answers import (
     Leaderboard,
     Listed,
     RankRow,
+    Streamed,
     Submission,
 )
 from kernelwright.leaderboard.kernelbot.board import KernelbotBoard
 from kernelwright.leaderboard.kernelbot.client import Client, Limits, Pace
 from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.wire import Unavailable
 from tests.leaderboard.kernelbot.recorded import SEED, Exchange, Player, exchanges, play
 
 EXCHANGES = exchanges()
@@ -50,7 +52,11 @@ ERRORS: dict[str, tuple[type[BoardError], str]] = {
     "unknown submission": (Refused, "not found"),
     "ranking bad gpu": (Refused, "Invalid GPU type 'B200'"),
     "my submissions bad limit": (Refused, "limit must be between 1 and 100"),
+    "SSE submit profile": (Unavailable, "'NoneType' object has no attribute 'trace'"),
+    "SSE submit leaderboard": (Unavailable, "ended without a result"),  # its record is cut off
+    "SSE bad ext": (Refused, "Please provide a Python"),
     "rate limited async": (RateLimited, "6/2 test submissions per hour"),
+    "rate limited SSE": (RateLimited, "6/2 test submissions per hour"),
     "not accepting async": (RateLimited, "not accepting"),
     "admin no token": (Unauthorized, "Missing Authorization header"),
     "closed gpus without auth": (Unauthorized, "Authentication required"),
@@ -58,8 +64,15 @@ ERRORS: dict[str, tuple[type[BoardError], str]] = {
     "join again": (Refused, "already been claimed"),
     "delete not mine": (Refused, "Not authorized to delete"),
     "banned submit": (Refused, "banned"),
+    "SSE no auth": (Unauthorized, "popcorn register"),
+    "SSE bad auth": (Unauthorized, "popcorn register"),
+    "SSE stream word": (Refused, "work on another stream"),
+    "SSE unknown lb": (Refused, "`nope` does not exist"),
+    "SSE too large": (Refused, "too large"),
+    "SSE bad mode": (Refused, "'foo'"),
+    "SSE bad gpu": (Refused, "Supported GPUs: A100, H100"),
 }
-WAITS = {"rate limited async": 3576.0, "not accepting async": None}
+WAITS = {"rate limited async": 3576.0, "rate limited SSE": 3575.0, "not accepting async": None}
 STATES = {
     "poll early test": State.RUNNING,
     "poll final test": State.PASSED,
@@ -96,6 +109,8 @@ async def ask(client: Client, exchange: Exchange) -> Any:
             return await client.submission(number)
         case ["POST", "submission", name, gpu, mode] if exchange.has_file:
             return await client.submit(name, gpu, mode, "submission.py", CODE)
+        case ["POST", name, gpu, mode] if name not in {"admin", "submission"}:
+            return await client.submit_streaming(name, gpu, mode, "submission.py", CODE)
         case _:
             return await client._ask(exchange.method, path, params=query or None)
 
@@ -110,11 +125,12 @@ async def replay(exchange: Exchange, url: str) -> Any:
         await client.close()
 
 
-def test_there_are_64_and_every_error_is_named() -> None:
-    assert len(EXCHANGES) == 64
+def test_there_are_77_and_every_error_is_named() -> None:
+    assert len(EXCHANGES) == 77
     titles = {e.title for e in EXCHANGES}
     assert {*ERRORS, *WAITS, *STATES} <= titles
-    assert {e.title for e in EXCHANGES if e.status >= 400} == set(ERRORS)
+    bad = {e.title for e in EXCHANGES if e.status >= 400 or (e.streams and "event: error" in e.body)}
+    assert bad | {"SSE submit leaderboard"} == set(ERRORS)
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda e: e.title.replace(" ", "-"))
@@ -146,6 +162,8 @@ def check(exchange: Exchange, got: Any) -> None:
             assert got.details.id == body["details"]["id"]
         case Submission():
             assert (got.id, got.done, len(got.runs)) == (body["id"], body["done"], len(body["runs"]))
+        case Streamed():
+            assert got.passed is (exchange.title == "SSE submit test")
         case tuple():
             assert len(got) == len(body)
             kinds = {Leaderboard, RankRow, Listed, str}

@@ -134,3 +134,48 @@ class Accepted(_Answer):
     """The answer to a submission: it is queued."""
 
     details: _Details
+
+
+class Process(_Answer):
+    """What one program on the runner said. Texts are the server's data, cut by it at 16,384 characters."""
+
+    success: bool
+    passed: bool = False
+    exit_code: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    result: dict[str, JsonValue] = {}
+
+
+class _Compilation(_Answer):
+    success: bool
+    stdout: str = ""
+    stderr: str = ""
+
+
+class Stage(_Answer):
+    """One stage of a streamed submission: test, benchmark, leaderboard or profile.N."""
+
+    compilation: _Compilation | None = None
+    run: Process | None = None
+
+
+class Full(_Answer):
+    """The whole result of one runner, as only a streamed submission gives it."""
+
+    success: bool
+    error: str = ""
+    runs: dict[str, Stage] = {}
+
+
+class Streamed(_Answer):
+    """The last frame of a streamed submission. Of a ranked one the first result is public, the second secret."""
+
+    results: tuple[Full, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Every runner succeeded, and everything that it ran passed."""
+        runs = [stage.run for full in self.results for stage in full.runs.values()]
+        ran = all(full.success and full.runs for full in self.results)
+        return bool(self.results) and ran and all(run is not None and run.passed for run in runs)

@@ -6,8 +6,9 @@ A question (GET) that got no answer is asked again; a submission never is.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import quote
 
 from pydantic import JsonValue
@@ -19,9 +20,11 @@ from kernelwright.leaderboard.kernelbot.answers import (
     Leaderboard,
     Listed,
     RankRow,
+    Streamed,
     Submission,
 )
 from kernelwright.leaderboard.kernelbot.refusals import refusal
+from kernelwright.leaderboard.kernelbot.sse import Event, Events
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.untrusted import line, parse_json, read
 from kernelwright.leaderboard.wire import Unavailable, Wire
@@ -38,16 +41,18 @@ class Limits:
 
     connect_s: float = 10.0
     silence_s: float = 60.0
-    """Longest wait for the next bytes."""
+    """Longest wait for the next bytes; a stream has a sign of life every 15 s."""
     call_s: float = 300.0
     question_s: float = 120.0
     """Of a question with all its tries."""
+    stream_s: float = 3600.0
     tries: int = 3
     first_wait_s: float = 0.5
     interval_s: float = 0.1
     answer_bytes: int = 4 * MIB
     catalogue_bytes: int = 64 * MIB
     """``/leaderboards`` holds every file of every problem."""
+    stream_bytes: int = 32 * MIB
 
 
 class Pace:
@@ -136,6 +141,13 @@ class Client:
         path = _path("submission", leaderboard, gpu, mode)
         return read(Accepted, await self._ask("POST", path, files=_form(name, code)), self._where)
 
+    async def submit_streaming(
+        self, leaderboard: str, gpu: str, mode: str, name: str, code: bytes
+    ) -> Streamed:
+        """Submit and wait on one connection: the only way to what the runner printed. Never sent again."""
+        path = _path(leaderboard, gpu, mode)
+        return await self._call("POST", path, self._limits.stream_s, self._follow, files=_form(name, code))
+
     async def get(
         self, path: str, query: Mapping[str, str | int] | None = None, *, catalogue: bool = False
     ) -> JsonValue:
@@ -180,6 +192,18 @@ class Client:
         await self._pace.turn()
         return await self._wire.call(method, path, seconds, use, **parts)
 
+    async def _follow(self, answer: Any) -> Streamed:
+        """The result at the end of a stream."""
+        if answer.status_code != 200:
+            self._understand(answer.status_code, await self._wire.body(answer, self._limits.answer_bytes))
+        events = Events()
+        async with aclosing(self._wire.pieces(answer, self._limits.stream_bytes)) as pieces:
+            async for piece in pieces:
+                for event in events.feed(piece):
+                    if (found := self._last(event)) is not None:
+                        return found
+        raise Unavailable(f"{self._where}: the stream ended without a result")
+
     def _understand(self, status: int, body: bytes) -> JsonValue:
         """The content of a success; everything else is raised."""
         if 200 <= status < 300:
@@ -204,6 +228,21 @@ class Client:
                 return "; ".join(text for text in said if isinstance(text, str))
             case _:
                 return ""
+
+    def _last(self, event: Event) -> Streamed | None:
+        """The result, if this is the frame that holds it. Raises what an error frame says."""
+        if event.name == "result":
+            return read(Streamed, parse_json(event.data, self._secret, self._where), self._where)
+        if event.name == "error":
+            self._raise_frame(parse_json(event.data, self._secret, self._where))
+        return None
+
+    def _raise_frame(self, content: JsonValue) -> NoReturn:
+        """An error after the stream began comes with HTTP 200 and has its status inside."""
+        frame = content if isinstance(content, dict) else {}
+        status, parts = frame.get("status_code"), (frame.get("detail"), frame.get("raw_error"))
+        said = ": ".join(part for part in parts if isinstance(part, str))
+        raise refusal(status if isinstance(status, int) else 500, said)
 
 
 def _path(*parts: str) -> str:

@@ -1,7 +1,7 @@
 """What a status and a text of the server mean.
 
-The server wraps its own refusals into others' statuses (a rule as 500, an unknown board as 400 around 500), so that
-both are looked at.
+The server wraps its own refusals into others' statuses (a rule as 500, an unknown board as 400 around 500, a rate
+limit as 400 in a running answer), so that both are looked at.
 """
 
 import re
