@@ -14,11 +14,14 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.lexer import Directive, Lexed, Token, lex
 from kernelwright.core.plan import parse_plan
 from kernelwright.core.rules import CandidateRules
+from kernelwright.harness.rules.alike import unlike
 from kernelwright.harness.rules.broken import Broken
 from kernelwright.harness.rules.host import HOST_WORDS, assembler, host_code
+from kernelwright.harness.rules.linkage import host_symbols
 from kernelwright.harness.rules.macros import pasted
 from kernelwright.harness.rules.plans import check_plan
 from kernelwright.harness.rules.sizes import check_sizes
+from kernelwright.harness.rules.templates import host_templates
 
 _RENAMING: Final = frozenset({"redefine_extname", "weak", "push_macro", "pop_macro"})
 _ASM: Final = ("asm", "__asm", "__asm__")
@@ -62,11 +65,14 @@ def check_source(source: str, rules: CandidateRules) -> Broken | None:
         return _at(text, offset, f"{what}, which compilers read differently: write it plainly")
     looks = (_directives, _words, _strings, _host)
     broken = next((found for look in looks for found in look(text, rules)), None)
+    if broken is not None:
+        return broken
+    try:
+        plan = parse_plan(source)
+    except UserError:
+        plan = None
+    broken = next((_at(text, *fault) for fault in unlike(text, plan)), None)
     if broken is None and (rules.no_size_branches or rules.deterministic):
-        try:
-            plan = parse_plan(source)
-        except UserError:
-            plan = None
         broken = (check_plan(plan, rules) if plan else None) or check_sizes(text, rules, plan)
     return broken
 
@@ -177,7 +183,7 @@ def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
 
 
 def _host(text: Lexed, _: CandidateRules) -> Iterator[Broken]:
-    for offset, what in host_code(text):
+    for offset, what in (*host_code(text), *host_templates(text), *host_symbols(text)):
         yield _at(text, offset, what)
 
 
