@@ -13,6 +13,7 @@ from typing import Final
 
 from kernelwright.core.lexer import Directive, Lexed
 from kernelwright.core.plan import DEVICE_NAMES, Plan
+from kernelwright.harness.rules.macros import pasted
 
 EXPORT_REFUSES: Final = re.compile(
     r"__(?:CUDACC|NVCC|GNUC|clang__|cplusplus|linux|x86_64|CUDA_ARCH_)\w*|_MSC_VER|_WIN32|NDEBUG"
@@ -22,13 +23,16 @@ _ALIKE: Final = frozenset(
     {"defined", "true", "false", "KERNELWRIGHT_CPU", "KERNELWRIGHT_CUDA", "__CUDA_ARCH__"}
 )
 _OF_HEADERS: Final = re.compile(r"(?:NV|CCCL|CUB|THRUST|LIBCUDACXX)_[A-Z]\w*|_+[A-Z]\w*")
-_OF_LANGUAGE: Final = frozenset({"_Pragma", "_Float16", "_Bool", "_Static_assert", "__CUDA_ARCH__"})
+_OF_LANGUAGE: Final = frozenset(
+    {"_Pragma", "_Float16", "_Bool", "_Static_assert", "__CUDA_ARCH__", "__VA_ARGS__"}
+)
 
 
 def unlike(text: Lexed, plan: Plan | None) -> Iterator[tuple[int, str]]:
     """Offset and reason of everything that compilers may read differently."""
     yield from _macros_of_headers(text)
     yield from _control(text)
+    yield from _macros(text, plan)
     yield from _Conditions(text, _fixed(plan) if plan else frozenset()).faults()
 
 
@@ -60,6 +64,30 @@ def _control(text: Lexed) -> Iterator[tuple[int, str]]:
             )
 
 
+def _macros(text: Lexed, plan: Plan | None) -> Iterator[tuple[int, str]]:
+    """An export renames macros, which it cannot where their names are pasted; of commas compilers drop not the same."""
+    names = {d.tokens[0].text for d in text.directives if d.name == "define" and d.tokens}
+    if plan:
+        names |= {tunable.name for tunable in plan.tunables} | {name for name, _ in plan.fixed_let}
+    for word, offset in pasted(text, sorted(names)):
+        yield offset, f"pastes tokens that give the macro {word!r}: write it out"
+    for token in text.all_tokens:
+        if token.kind == "word" and token.text.startswith("KERNELWRIGHT_") and token.text not in _ALIKE:
+            yield (
+                token.offset,
+                f"{token.text!r}: names with KERNELWRIGHT_ are not for candidates, use another",
+            )
+    for directive in text.directives:
+        words = [token.text for token in directive.tokens]
+        if directive.name in {"define", "undef"} and words and words[0] in _ALIKE:
+            yield (
+                directive.offset,
+                f"a macro named {words[0]!r} means something else already: use another name",
+            )
+        if any(words[i : i + 3] == [",", "##", "__VA_ARGS__"] for i in range(len(words))):
+            yield directive.offset, "', ##__VA_ARGS__' is read differently by compilers: do without it"
+
+
 def _allowed(name: str) -> bool:
     return name in _OF_LANGUAGE or bool(EXPORT_REFUSES.fullmatch(name))
 
@@ -89,7 +117,14 @@ class _Conditions:
     def faults(self) -> Iterator[tuple[int, str]]:
         for index, directive in enumerate(self.text.directives):
             name = directive.name
+            if name in {"elifdef", "elifndef"}:
+                yield directive.offset, f"#{name} is unknown to some compilers: write #elif defined"
             if name in {"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef"}:
+                if any(token.kind in {"char", "string"} or token.text == "#" for token in directive.tokens):
+                    yield (
+                        directive.offset,
+                        "a character in a condition differs from host to host: write a number",
+                    )
                 word = self._foreign(directive)
                 if word and not self._guards(index):
                     yield (
@@ -125,7 +160,8 @@ class _Conditions:
 
     def _define(self, directive: Directive) -> None:
         name = directive.tokens[0].text
-        closed = name not in self.strange and _uses(directive) <= self.own
+        plain = all(token.kind in {"word", "number", "punct"} for token in directive.tokens)
+        closed = plain and name not in self.strange and _uses(directive) <= self.own
         self.own = self.own | {name} if closed else self.own - {name}
 
     def _strange(self) -> AbstractSet[str]:
@@ -137,6 +173,7 @@ class _Conditions:
                 users.setdefault(word, set()).add(directive.tokens[0].text)
         known = {d.tokens[0].text for d in defines} | self.fixed
         todo = [user for word, names in users.items() if word not in known for user in names]
+        todo += [d.tokens[0].text for d in defines if any(t.kind in {"char", "string"} for t in d.tokens)]
         found: set[str] = set()
         while todo:
             name = todo.pop()
