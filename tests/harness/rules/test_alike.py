@@ -21,7 +21,7 @@ args = ["A"]
 */
 """
 KERNEL = 'extern "C" __global__ void k(float* a, int n) { a[0] = n; }\n'
-HIDDEN = 'static int evil = system("");\n#endif'
+HIDDEN = 'int evil = system("");\n#endif'
 
 
 def verdict(source: str) -> str:

@@ -20,6 +20,8 @@ _NAMES: Final = re.compile(
 )
 _OF_DEVICE: Final = frozenset({"__device__", "__global__", "__shared__", "__constant__", "template"})
 _ASM: Final = ("asm", "__asm", "__asm__")
+_MOST: Final = 400
+_BLOCKS: Final = 16
 _STATEMENT: Final = frozenset({"volatile", "__volatile__", "__volatile", "goto", "inline"})
 _REWRITES: Final = CPP_KEYWORDS | {"__volatile__", "asm", "__asm__", "__shared__"}
 
@@ -43,10 +45,15 @@ def host_symbols(text: Lexed) -> Iterator[tuple[int, str]]:
             )
     macros = device_macros(text)
     says = _OF_DEVICE | {name for name, device in macros.items() if device}
+    blocks = 0
     for stream in (text.tokens, *(d.tokens for d in text.directives)):
         for index, token in enumerate(stream):
             if token.kind != "word":
                 continue
+            blocks += [t.text for t in stream[index : index + 3 : 2]] == ["extern", "{"]
+            if blocks > _BLOCKS:
+                yield token.offset, f"more than {_BLOCKS} blocks of extern: put kernels into one"
+                return
             if token.text == "extern" and not _is_device(stream, index, says):
                 yield (
                     token.offset,
@@ -91,12 +98,12 @@ def _members(stream: Sequence[Token], at: int) -> Iterator[int]:
 
 def _labels(stream: Sequence[Token], index: int) -> bool:
     """Whether ``asm`` is one of ``f() asm("name")``, or may be by a macro: an instruction is a statement, or has operands."""
-    behind = stream[index + 1 :]
+    behind = stream[index + 1 : index + _MOST]
     if not behind or behind[0].text != "(":
         return not behind or behind[0].text not in _STATEMENT
     inside = list(takewhile(lambda token: token.kind in {"string", "word"}, behind[1:]))
     closing = behind[len(inside) + 1 : len(inside) + 2]
-    if [token.text for token in closing] != [")"]:
+    if closing and closing[0].text != ")":
         return False
     before = stream[index - 1].text if index else ";"
     return before not in {";", "{", "}", ":", "else", "do"} or any(token.kind == "word" for token in inside)

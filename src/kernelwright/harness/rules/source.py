@@ -22,6 +22,7 @@ from kernelwright.harness.rules.macros import pasted
 from kernelwright.harness.rules.plans import check_plan
 from kernelwright.harness.rules.sizes import check_sizes
 from kernelwright.harness.rules.templates import host_templates
+from kernelwright.harness.rules.values import host_values
 
 _RENAMING: Final = frozenset({"redefine_extname", "weak", "push_macro", "pop_macro"})
 _ASM: Final = ("asm", "__asm", "__asm__")
@@ -183,7 +184,7 @@ def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
 
 
 def _host(text: Lexed, _: CandidateRules) -> Iterator[Broken]:
-    for offset, what in (*host_code(text), *host_templates(text), *host_symbols(text)):
+    for offset, what in (*host_code(text), *host_templates(text), *host_symbols(text), *host_values(text)):
         yield _at(text, offset, what)
 
 

@@ -16,7 +16,7 @@ _OTHER: Final = frozenset({"using", "concept", "template"})
 _TYPES: Final = frozenset(
     {"void", "bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
 )
-_TAKES: Final = frozenset(
+TAKES: Final = frozenset(
     [
         "__launch_bounds__",
         "__attribute__",
@@ -32,6 +32,8 @@ _TAKES: Final = frozenset(
         "__builtin_align__",
     ]
 )
+_LONGEST: Final = 400
+"""Tokens of a declaration's head; more are not looked through, and refused."""
 _WHAT: Final = (
     "a template of a variable may run code on the host: write constexpr, or __device__ before its name"
 )
@@ -96,7 +98,7 @@ def _is_part(stream: Sequence[Token], index: int) -> bool:
     if before in {".", "->", "::"}:
         return True
     depth = 1
-    for at in range(index - 1, 0, -1):
+    for at in range(index - 1, max(0, index - _LONGEST), -1):
         text = stream[at].text
         if text in {"(", "{", ";"}:
             return False
@@ -110,7 +112,7 @@ def _is_device(words: Sequence[str], ending: str, macros: Mapping[str, bool]) ->
     if not ending or not words:
         return False
     if words[0] in _CLASS:
-        names = [word for word in words[1:] if word != "final" and word not in _TAKES]
+        names = [word for word in words[1:] if word != "final" and word not in TAKES]
         return ending in {"{", ":", ";"} and len(names) == 1 and names[0] not in macros
     friend = words[0] == "friend" and words[1:2] and words[1] in _CLASS and ending == ";"
     return words[0] in _OTHER or bool(friend) or any(w in _SAYS or macros.get(w, False) for w in words)
@@ -119,7 +121,7 @@ def _is_device(words: Sequence[str], ending: str, macros: Mapping[str, bool]) ->
 def _behind_angles(stream: Sequence[Token], at: int) -> int:
     """The index behind ``<...>``; the end where it does not close before a statement does."""
     depth = nested = 0
-    for index in range(at, len(stream)):
+    for index in range(at, min(len(stream), at + _LONGEST)):
         text = stream[index].text
         if text in {";", "{", "}"}:
             break
@@ -135,9 +137,9 @@ def declaration(stream: Sequence[Token], at: int) -> tuple[list[str], str]:
     """Words of a declaration before its body, arguments or value, and what ends them; nothing where that is unclear."""
     words: list[str] = []
     index = at
-    while index < len(stream):
+    while index < min(len(stream), at + _LONGEST):
         token = stream[index]
-        if token.text == "(" and words and words[-1] in _TAKES:
+        if token.text == "(" and words and words[-1] in TAKES:
             index = _behind_parentheses(stream, index)
             continue
         if token.text == "<" and words:
@@ -157,7 +159,7 @@ def declaration(stream: Sequence[Token], at: int) -> tuple[list[str], str]:
 
 def _behind_parentheses(stream: Sequence[Token], at: int) -> int:
     depth = 0
-    for index in range(at, len(stream)):
+    for index in range(at, min(len(stream), at + _LONGEST)):
         depth += (stream[index].text == "(") - (stream[index].text == ")")
         if depth == 0:
             return index + 1
