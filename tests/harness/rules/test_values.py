@@ -26,6 +26,9 @@ def verdict(source: str) -> str:
         f"{EOF}const int x = EOF ? ++*(int*)8 : 3;",
         f"{EOF}const int x = EOF ? ((int (*)())8)() : 3;",
         f"{EOF}namespace a {{ struct S {{ static inline const int x = EOF ? f() : 3; }}; }}",
+        f"{EOF}#define K(x) const int evil = x;\nK(EOF ? f(1) : 3)",
+        f"{EOF}#define K const int evil = EOF ? f(1) : 3;\n#define L K\nL",
+        f"{EOF}using ci = const int;\nci x = EOF ? f(1) : 3;",
         f"{EOF}#define F f(1)\n#define G F\nstatic const int x = EOF ? G : 3;",
     ],
 )
@@ -41,6 +44,9 @@ def test_refused(source: str) -> None:
         "__constant__ const float x = f(1); constexpr int y = g(2); __device__ const int z = h(3);",
         "struct S { static const int x = 3; float a[4]; __device__ S() : b(g(1)) { const int c = f(1); } int b; };",
         "namespace a { __device__ int f() { const int x = g(1); return x; } } enum { A = B(1) };",
+        '#define KERNEL(T) extern "C" __global__ void k_##T(T* a) { const T b = f(a); }\nKERNEL(float)',
+        "#define LOAD(i) const float v##i = f(i);\n__device__ void f() { LOAD(3) }",
+        'struct S { float a = f(1); const int b = g(2); }; static_assert(sizeof(S) == 4, "");',
         "__launch_bounds__(64) __global__ void f() { const int x = g(1); }",
     ],
 )

@@ -8,6 +8,7 @@ on them differ from run to run, which the check on equal inputs finds).
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from kernelwright.core.errors import UserError
@@ -72,7 +73,7 @@ def check_source(source: str, rules: CandidateRules) -> Broken | None:
         plan = parse_plan(source)
     except UserError:
         plan = None
-    broken = next((_at(text, *fault) for fault in unlike(text, plan)), None)
+    broken = next((_at(text, *fault) for fault in chain(unlike(text, plan), host_values(text))), None)
     if broken is None and (rules.no_size_branches or rules.deterministic):
         broken = (check_plan(plan, rules) if plan else None) or check_sizes(text, rules, plan)
     return broken
@@ -184,7 +185,7 @@ def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
 
 
 def _host(text: Lexed, _: CandidateRules) -> Iterator[Broken]:
-    for offset, what in (*host_code(text), *host_templates(text), *host_symbols(text), *host_values(text)):
+    for offset, what in (*host_code(text), *host_templates(text), *host_symbols(text)):
         yield _at(text, offset, what)
 
 

@@ -84,7 +84,7 @@ def _declared(stream: Sequence[Token], macros: Mapping[str, bool], *, written: b
         if token.text != "template" or token.kind != "word" or _is_part(stream, index):
             continue
         if [t.text for t in stream[index + 1 : index + 2]] == ["<"]:
-            good = _is_device(*declaration(stream, _behind_angles(stream, index + 1)), macros)
+            good = _is_device(*declaration(stream, behind_angles(stream, index + 1)), macros)
         else:
             words, ending = declaration(stream, index + 1)
             good = written and bool(ending) and bool(words) and words[0] in _CLASS | _SAYS | _TYPES
@@ -118,7 +118,7 @@ def _is_device(words: Sequence[str], ending: str, macros: Mapping[str, bool]) ->
     return words[0] in _OTHER or bool(friend) or any(w in _SAYS or macros.get(w, False) for w in words)
 
 
-def _behind_angles(stream: Sequence[Token], at: int) -> int:
+def behind_angles(stream: Sequence[Token], at: int) -> int:
     """The index behind ``<...>``; the end where it does not close before a statement does."""
     depth = nested = 0
     for index in range(at, min(len(stream), at + _LONGEST)):
@@ -143,7 +143,7 @@ def declaration(stream: Sequence[Token], at: int) -> tuple[list[str], str]:
             index = _behind_parentheses(stream, index)
             continue
         if token.text == "<" and words:
-            index = _behind_angles(stream, index)
+            index = behind_angles(stream, index)
             continue
         if token.text == "::" and words[:1] and words[0] in _CLASS and stream[index - 1].kind == "word":
             words.pop()
