@@ -263,3 +263,16 @@ def test_seven_problems_are_bundled() -> None:
 def test_a_name_that_no_file_can_have_is_one_line(name: str) -> None:
     with pytest.raises(ProblemError, match="name is empty or longer"):
         load_problem(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "recorded"),
+    [
+        ("gemm", "p4fe24fa5e7939967"),
+        ("softmax", "p0c52c9dc681c9f18"),
+        ("reduce_sum", "pf9993e8b0e4b1466"),
+    ],
+)
+def test_a_new_rule_does_not_change_ids_of_recorded_campaigns(name: str, recorded: str) -> None:
+    """Memories in bench/campaigns_h200 name these; a changed problem has to be recorded anew."""
+    assert load_problem(name).id == recorded

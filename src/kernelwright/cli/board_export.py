@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
@@ -102,7 +102,8 @@ def _rules(problem: Problem, candidate: Candidate) -> Judge:
     """Ours, on the source as it was written: the export has lost its plan."""
 
     def judge(_: str) -> tuple[Answer, str]:
-        broken = check_source(candidate.template.source, candidate_rules(problem))
+        rules = replace(candidate_rules(problem), portable=True)
+        broken = check_source(candidate.template.source, rules)
         return (Answer.REFUSED, broken.reason) if broken else (Answer.PASSED, "")
 
     return judge

@@ -11,7 +11,8 @@ class CandidateRules:
     """Rules that one candidate is held to; the defaults are what every candidate must keep.
 
     ``sizes`` are the sizes of the problem's cases by name: ``no_size_branches`` refuses code that tells them apart.
-    ``allowed_headers`` empty means: every header of device code.
+    ``allowed_headers`` empty means: every header of device code. ``portable``: the text will be compiled elsewhere, for
+    a host too (a board's): all compilers must read it alike.
     """
 
     no_tensor_cores: bool = False
@@ -19,6 +20,7 @@ class CandidateRules:
     no_launch_bounds: bool = False
     no_size_branches: bool = False
     deterministic: bool = False
+    portable: bool = False
     max_registers: int | None = None
     max_source_bytes: int = MAX_SOURCE_BYTES
     allowed_headers: tuple[str, ...] = ()

@@ -130,6 +130,7 @@ class Rules(_Model):
     no_launch_bounds: bool = False
     no_size_branches: bool = False
     deterministic: bool = False
+    portable: bool = False
     max_registers: int | None = Field(default=None, ge=16, le=255, strict=True)
     max_source_bytes: int = Field(default=MAX_SOURCE_BYTES, ge=256, le=MAX_SOURCE_BYTES, strict=True)
     allowed_headers: tuple[Annotated[str, AfterValidator(_header)], ...] = Field(default=(), max_length=64)

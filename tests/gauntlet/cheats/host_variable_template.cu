@@ -5,7 +5,7 @@ grid = ["cdiv(N, 256)"]
 block = [256]
 args = ["A", "B", "C", "N"]
 */
-// gauntlet: problem = "vector_add"
+// gauntlet: problem = "problems/portable_add"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "51 code that runs when the module is loaded"
 // gauntlet: checks = ["source rules"]

@@ -25,7 +25,7 @@ HIDDEN = 'int evil = system("");\n#endif'
 
 
 def verdict(source: str) -> str:
-    found = check_source(f"{PLAN}{source}\n{KERNEL}", CandidateRules())
+    found = check_source(f"{PLAN}{source}\n{KERNEL}", CandidateRules(portable=True))
     return found.reason if found else ""
 
 

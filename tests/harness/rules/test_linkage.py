@@ -9,7 +9,7 @@ KERNEL = '\nextern "C" __global__ void k(float* a, int n) { a[0] = n; }\n'
 
 
 def verdict(source: str) -> str:
-    found = check_source(source + KERNEL, CandidateRules())
+    found = check_source(source + KERNEL, CandidateRules(portable=True))
     return found.reason if found else ""
 
 

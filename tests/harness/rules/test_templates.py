@@ -10,7 +10,7 @@ RUN = '= printf("run at loading");'
 
 
 def verdict(source: str) -> str:
-    found = check_source(source + KERNEL, CandidateRules())
+    found = check_source(source + KERNEL, CandidateRules(portable=True))
     return found.reason if found else ""
 
 

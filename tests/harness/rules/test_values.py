@@ -12,7 +12,7 @@ EOF = "#ifndef EOF\n#define EOF 0\n#endif\n"
 
 
 def verdict(source: str) -> str:
-    found = check_source(source + KERNEL, CandidateRules())
+    found = check_source(source + KERNEL, CandidateRules(portable=True))
     return found.reason if found else ""
 
 

@@ -116,7 +116,7 @@ async def test_cases_come_in_the_boards_order_with_its_ranking(board: KernelbotB
     info = await board.info()
     assert (info.ranking, info.devices) == (Ranking.GEOMEAN, tuple(GPUS))
     assert [case["size"] for case in info.cases] == [1024, 4096]
-    assert info.rules == {"banned_words": ("stream",)}
+    assert info.rules == {"banned_words": ("stream",), "portable": True}
 
 
 @pytest.mark.parametrize(

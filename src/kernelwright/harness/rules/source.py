@@ -67,13 +67,14 @@ def check_source(source: str, rules: CandidateRules) -> Broken | None:
         return _at(text, offset, f"{what}, which compilers read differently: write it plainly")
     looks = (_directives, _words, _strings, _host)
     broken = next((found for look in looks for found in look(text, rules)), None)
-    if broken is not None:
-        return broken
-    try:
-        plan = parse_plan(source)
-    except UserError:
-        plan = None
-    broken = next((_at(text, *fault) for fault in chain(unlike(text, plan), host_values(text))), None)
+    if broken is None and (rules.no_size_branches or rules.deterministic or rules.portable):
+        try:
+            plan = parse_plan(source)
+        except UserError:
+            plan = None
+        if rules.portable:
+            faults = chain(host_templates(text), host_symbols(text), unlike(text, plan), host_values(text))
+            broken = next((_at(text, *fault) for fault in faults), None)
     if broken is None and (rules.no_size_branches or rules.deterministic):
         broken = (check_plan(plan, rules) if plan else None) or check_sizes(text, rules, plan)
     return broken
@@ -185,7 +186,7 @@ def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
 
 
 def _host(text: Lexed, _: CandidateRules) -> Iterator[Broken]:
-    for offset, what in (*host_code(text), *host_templates(text), *host_symbols(text)):
+    for offset, what in host_code(text):
         yield _at(text, offset, what)
 
 

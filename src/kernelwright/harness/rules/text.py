@@ -15,6 +15,10 @@ _SENTENCES: Final[Mapping[str, Callable[[CandidateRules], str]]] = {
     "deterministic": lambda _: (
         "Equal inputs must give bitwise equal outputs: no float atomics, and no atomic_noise in the plan."
     ),
+    "portable": lambda _: (
+        "The file is compiled elsewhere too: conditions ask for tunables and your own macros only; what stands outside of"
+        " functions is constexpr, __device__ or __constant__; use no macros of NVIDIA's headers."
+    ),
     "max_registers": lambda rules: f"Use at most {rules.max_registers} registers a thread.",
     "max_source_bytes": lambda rules: f"The source has at most {rules.max_source_bytes} bytes.",
     "allowed_headers": lambda rules: f"Include no headers but {', '.join(rules.allowed_headers)}.",

@@ -159,5 +159,5 @@ def _info(board: Leaderboard, task: Task, gpu: str) -> BoardInfo:
         deadline=board.deadline,
         devices=tuple(line(name, 50) for name in board.gpu_types),
         limits=limits,
-        rules={"banned_words": (BANNED,)},
+        rules={"banned_words": (BANNED,), "portable": True},
     )
