@@ -136,3 +136,21 @@ def test_folder_that_cannot_be_made(fails: Fails, tmp_path: Path) -> None:
 )  # fmt: skip
 def test_command_line_that_cannot_be_read(fails: Fails, arguments: list[str]) -> None:
     assert "--help" in fails(*arguments)
+
+
+@pytest.mark.parametrize("here", [".", "./", "..", "/"])
+@pytest.mark.parametrize("command", [("run",), ("problem", "show"), ("problem", "test")])
+def test_a_folder_that_is_no_problem(fails: Fails, command: tuple[str, ...], here: str) -> None:
+    assert "problem.toml: the file is missing" in fails(*command, here)
+
+
+def test_the_folder_that_one_is_in_is_a_problem_and_a_mark_before_its_text_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(own_problem(tmp_path / "p"))
+    plain = load_problem(folder)
+    for name in ("problem.toml", "reference.py", "baseline.cu"):
+        (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())
+    monkeypatch.chdir(folder)
+    assert load_problem(".").id == plain.id
+    assert not load_problem(".").script_faults()
