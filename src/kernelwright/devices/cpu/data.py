@@ -3,8 +3,10 @@
 import fcntl
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -37,18 +39,37 @@ class DataCache:
         self._source: CaseSource | None = None
         self._kept: OrderedDict[tuple[str, int], CaseData] = OrderedDict()
 
-    def get(self, source: CaseSource, case: str, index: int) -> CaseData:
-        """Data of input set ``index``, made on first use. Another source empties the cache."""
+    def get(self, source: CaseSource, case: str, indexes: Collection[int]) -> dict[int, CaseData]:
+        """Data of input sets, made on first use and kept at least until the next call. Another source empties the cache.
+
+        What is asked for at once is never dropped for one another, even beyond ``max_bytes``: a dropped set's
+        file is closed, and its number may come to stand for another file.
+        """
         if source is not self._source:
             self.clear()
             self._source = source
-        data = self._kept.get((case, index))
-        if data is None:
-            data = self._kept[case, index] = _make(source, case, index)
-        self._kept.move_to_end((case, index))
-        while len(self._kept) > 1 and sum(d.nbytes for d in self._kept.values()) > self._max_bytes:
-            os.close(self._kept.popitem(last=False)[1].fd)
-        return data
+        wanted = {(case, index) for index in indexes}
+        self._make_room(set_bytes(source.buffers(case)) * len(wanted - self._kept.keys()), wanted)
+        for key in sorted(wanted):
+            if key not in self._kept:
+                self._kept[key] = _make(source, *key)
+            self._kept.move_to_end(key)
+        return {index: self._kept[case, index] for index in indexes}
+
+    def fitting(self, buffers: Sequence[Buffer]) -> int:
+        """How many input sets of a case with these buffers are kept at once."""
+        return max(1, self._max_bytes // max(1, set_bytes(buffers)))
+
+    def missing(self, source: CaseSource, case: str, indexes: Collection[int]) -> int:
+        """How many of these input sets would have to be made."""
+        return sum(source is not self._source or (case, index) not in self._kept for index in set(indexes))
+
+    def _make_room(self, nbytes: int, wanted: AbstractSet[tuple[str, int]]) -> None:
+        """Drop the least recently used, but none that is wanted, until ``nbytes`` more fit."""
+        for key in [key for key in self._kept if key not in wanted]:
+            if sum(d.nbytes for d in self._kept.values()) + nbytes <= self._max_bytes:
+                return
+            os.close(self._kept.pop(key).fd)
 
     def clear(self) -> None:
         """Drop everything."""
@@ -56,6 +77,15 @@ class DataCache:
             os.close(data.fd)
         self._kept.clear()
         self._source = None
+
+
+def set_bytes(buffers: Sequence[Buffer]) -> int:
+    """Bytes that one input set of a case takes: inputs as the device gets them, right outputs in float64."""
+    layout = FileLayout()
+    for buffer in buffers:
+        if buffer.role in {"in", "inout"}:
+            layout.add(buffer, writable=False)
+    return layout.size + sum(prod(b.shape) * 8 for b in buffers if b.role in {"out", "inout"})
 
 
 def _make(source: CaseSource, case: str, index: int) -> CaseData:

@@ -3,7 +3,6 @@
 import math
 import mmap
 import os
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from kernelwright.devices.base import (
     RunResult,
 )
 from kernelwright.devices.compare import POISONS, compare, poison, root_mean_square
+from kernelwright.devices.cpu.batches import batches, memory_fault
 from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
 from kernelwright.devices.cpu.elf import ElfFile, read_elf
 from kernelwright.devices.cpu.facts import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, cpu_facts
@@ -147,10 +147,10 @@ class _Session:
             return verdict
         self.samples_ms, self.max_error, self.repeats = {}, 0.0, Repeats()
         buffers = self.source.buffers(case.case)
-        batch = max(1, buffer_bytes // bytes_per_run(buffers))
+        most_runs, most_sets = max(1, buffer_bytes // bytes_per_run(buffers)), self.data.fitting(buffers)
         for runs in self._rounds(case):
-            for at in range(0, len(runs), batch):
-                verdict = self._run_batch(case, buffers, runs[at : at + batch])
+            for batch in batches(runs, most_runs, most_sets):
+                verdict = self._run_batch(case, buffers, batch)
                 if verdict is not None:
                     return verdict
             if not self.request.check_only and self._loses(case):
@@ -199,14 +199,12 @@ class _Session:
         self, case: CaseRequest, buffers: Sequence[Buffer], runs: Sequence[PlannedRun]
     ) -> Verdict | None:
         job = Job(case.plan, buffers, runs)
-        needed, available = job.output_bytes, _available_memory()
-        if needed > available:
-            return Verdict(
-                Status.CRASHED,
-                f"case {case.case}: out of memory: outputs and scratch need {needed} bytes, {available} are free",
-                Check.RUN_LIMITS,
-            )
-        data = {run.input_set: self.data.get(self.source, case.case, run.input_set) for run in runs}
+        sets = {run.input_set for run in runs}
+        missing = self.data.missing(self.source, case.case, sets)
+        verdict = memory_fault(case.case, buffers, job.output_bytes, missing)
+        if verdict is not None:
+            return verdict
+        data = self.data.get(self.source, case.case, sets)
         output_fd = os.memfd_create("kernelwright-outputs", os.MFD_CLOEXEC)
         try:
             os.ftruncate(output_fd, max(job.output_bytes, 1))
@@ -296,13 +294,3 @@ def launch_fault(launch: LaunchSpec, static_shared: int) -> str:
             f" the limit is {MAX_SHARED}"
         )
     return ""
-
-
-def _available_memory() -> int:
-    """Bytes that can be had without swapping, as the kernel estimates; all memory where it does not tell."""
-    try:
-        text = Path("/proc/meminfo").read_text()
-    except OSError:
-        text = ""
-    found = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
-    return int(found[1]) * 1024 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
