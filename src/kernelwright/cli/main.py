@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Final
 
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
+from kernelwright.harness.limits import TO_LOAD, refuse_narrow_limits
 
 INTERRUPTED: Final = "kernelwright: interrupted"
 INTERRUPTED_CODE: Final = 130
@@ -35,6 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str] | None) -> int:
     _see_to_width()
     try:
+        refuse_narrow_limits(TO_LOAD)
         code = _commands()(args=arguments, prog_name="kernelwright", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:

@@ -13,6 +13,7 @@ from typing import Final
 
 from kernelwright.core.errors import HarnessError, UserError, WorkerDied
 from kernelwright.harness.excess import PERIOD_S, Bounds, excess
+from kernelwright.harness.limits import refuse_narrow_limits
 from kernelwright.harness.processes import import_roots, kill_tree, scrubbed_environment
 from kernelwright.harness.sandbox import Layer, SandboxReport
 from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, Enclosed, View, confined_command, signal_of
@@ -99,6 +100,7 @@ class Child:
             if self._running.process.returncode is None:
                 return self._running.hello
             await self.kill()  # it ended while nobody asked for anything: no candidate's fault
+        refuse_narrow_limits()
         try:
             hello = await self._try_to_start()
         except (HarnessError, UserError) as error:
