@@ -1,6 +1,7 @@
 """Run a compiler on untrusted input: limits on time, memory and file sizes, output cut while it is read."""
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -41,9 +42,11 @@ def run_bounded(command: Sequence[str], folder: Path, limits: Limits) -> Finishe
     Raises FileNotFoundError only when /bin/sh is missing; a missing command is return code 127.
     """
     begin = time.monotonic()
-    numbers = (str(int(limits.seconds) + 1), str(limits.memory_bytes // 1024), str(limits.file_bytes // 512))
+    seconds = _within(resource.RLIMIT_CPU, int(limits.seconds) + 1)
+    memory = _within(resource.RLIMIT_AS, limits.memory_bytes) // 1024
+    size = _within(resource.RLIMIT_FSIZE, limits.file_bytes) // 512
     process = subprocess.Popen(
-        ["/bin/sh", "-c", _LIMITED, "sh", *numbers, *command],
+        ["/bin/sh", "-c", _LIMITED, "sh", str(seconds), str(memory), str(size), *command],
         cwd=folder,
         env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TMPDIR": str(folder)},
         stdin=subprocess.DEVNULL,
@@ -57,6 +60,12 @@ def run_bounded(command: Sequence[str], folder: Path, limits: Limits) -> Finishe
         finally:
             kill_session(process)
     return Finished(process.returncode, output, timed_out, time.monotonic() - begin)
+
+
+def _within(kind: int, wanted: int) -> int:
+    """``wanted``, or the hard limit where that is less: nobody may set a limit above it."""
+    _, hard = resource.getrlimit(kind)
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
 def _read_bounded(process: subprocess.Popen[bytes], deadline: float) -> tuple[str, bool]:
