@@ -123,7 +123,7 @@ def test_the_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "part"),
     [
         (("verify",), "name the certificate's file"),
-        (("verify", "absent.json"), "cannot be read"),
+        (("verify", "absent.json"), "there is no such file"),
         (("last", "c.json"), "one argument too many"),
         (("last", "--json", "--markdown"), "choose one"),
         (("other",), "is not in the memory"),

@@ -43,7 +43,8 @@ def test_what_is_no_ordinary_file_is_not_read(
         file.write_bytes(b"/" * (5 << 20))
     name = "/dev/zero" if kind == "device" else str(file)
     message = error_of(capsys, "check", name, "-p", "vector_add", "--device", "cpu")
-    assert ("no such file" if kind == "none" else "no ordinary file") in message
+    told = {"none": "no such file", "large": "is larger than 4 MiB"}
+    assert told.get(kind, "is no ordinary file") in message
     if kind == "pipe":
         folder = own(tmp_path / "p")
         (folder / "baseline.cu").unlink()
@@ -169,3 +170,27 @@ def test_a_reference_that_breaks_the_parser_is_the_problem_s_fault(
     folder = own(tmp_path / "p", reference_py=f"x = {'-' * 100_000}1\n")
     arguments = ("check", str(folder / "baseline.cu"), "-p", str(folder), "--device", "cpu")
     assert "reference.py: not valid Python: " in error_of(capsys, *arguments)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("import-space", "FILE"),
+        ("import-results", "FILE", "--to", "x.npz"),
+        ("certificate", "verify", "FILE"),
+        ("evaluate-batch", "FILE", "-o", "x", "--device", "cpu"),
+        ("bench", "optimiser", "--budget", "2", "--seeds", "1", "--jobs", "1", "--plot", "FILE"),
+        ("bench", "optimiser", "--spaces", "."),
+        ("show", "last", "--dir", "."),
+    ],
+)
+def test_no_command_waits_for_a_pipe(
+    command: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("FILE", "a.npz", "memory.db"):
+        os.mkfifo(name)
+    assert "is no ordinary file" in error_of(capsys, *command)

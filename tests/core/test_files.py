@@ -1,11 +1,13 @@
 """Files that appear whole or not at all."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place, place_folder
+from kernelwright.core.files import place, place_folder, read_bytes, read_text
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -45,3 +47,32 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     for there in (target, link):
         with pytest.raises(UserError, match="is there already"):
             place_folder(there, {"b": b""}, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (os.mkfifo, "is no ordinary file"),
+        (os.mkdir, "is no ordinary file"),
+        (lambda at: at.symlink_to("/dev/zero"), "is no ordinary file"),
+        # Its size is 0 until it is read.
+        (lambda at: at.symlink_to("/proc/self/maps"), "is larger than 0 MiB"),
+        (lambda at: at.touch() or os.truncate(at, 1 << 40), "is larger than 0 MiB"),
+        (lambda at: at.symlink_to(at), "cannot be read: Too many levels"),
+        (lambda at: None, "there is no such file"),
+    ],
+)
+def test_what_could_be_endless_is_not_read(tmp_path: Path, make: Callable[[Path], None], told: str) -> None:
+    make(tmp_path / "x")
+    with pytest.raises(UserError, match=f"^{tmp_path}/x: {told}"):
+        read_bytes(tmp_path / "x", 100)
+
+
+def test_text_may_begin_with_a_mark_and_is_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"\xef\xbb\xbfabc")
+    assert read_text(tmp_path / "x", 6) == "abc"
+    with pytest.raises(UserError, match="larger"):
+        read_text(tmp_path / "x", 5)
+    (tmp_path / "x").write_bytes(b"ab\xff")
+    with pytest.raises(UserError, match="is not UTF-8 text at byte 2"):
+        read_text(tmp_path / "x", 6)

@@ -107,5 +107,5 @@ def test_the_objective_is_the_named_measurement_or_the_mean_of_runs(tmp_path: Pa
 def test_results_that_cannot_be_used_say_where(tmp_path: Path, content: Any, message: str) -> None:
     with pytest.raises(UserError, match=message):
         read_t4(write(tmp_path / "t4.json", content))
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="there is no such file"):
         read_t4(tmp_path / "missing.json")

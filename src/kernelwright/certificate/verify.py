@@ -10,8 +10,10 @@ from pydantic import ValidationError
 from kernelwright.certificate.build import build_certificate
 from kernelwright.certificate.models import SCHEMA_VERSION, Certificate
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import read_text
 from kernelwright.memory.store import Memory
 
+MAX_BYTES = 64 << 20
 _SHOWN = 80
 
 
@@ -30,9 +32,7 @@ class Mismatch:
 def read_certificate(path: Path) -> Certificate:
     """The document of a file. Raises UserError, one line, when it is none."""
     try:
-        return Certificate.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        return Certificate.model_validate_json(read_text(path, MAX_BYTES))
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kernelwright.cli.options import JsonOption
-from kernelwright.core.errors import UserError
+from kernelwright.core.files import place
 
 
 def optimiser(
@@ -45,8 +45,5 @@ def optimiser(
     )
     result = contest.run_contest(setting)
     if plot is not None:
-        try:
-            plot.write_text(contest.plot(result))
-        except OSError as error:
-            raise UserError(f"--plot {plot}: cannot be written: {error.strerror}") from None
+        place(plot, contest.plot(result).encode())
     typer.echo(json.dumps(result.as_json()) if as_json else contest.table(result), nl=as_json)

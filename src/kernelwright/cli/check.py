@@ -22,6 +22,7 @@ from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.files import read_text
 from kernelwright.core.outcome import KILLED, Outcome, Status
 from kernelwright.harness.local import LocalHarness
 
@@ -57,15 +58,7 @@ def check(
 
 def read_template(file: Path) -> Template:
     """Template from a file of the user's."""
-    try:
-        if file.exists() and (not file.is_file() or file.stat().st_size > MAX_FILE_BYTES):
-            raise UserError(f"{file}: is no ordinary file of at most {MAX_FILE_BYTES // 2**20} MiB")
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"{file}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: cannot be read as UTF-8 text: {error}") from None
-    return parse_template(text, file.name)
+    return parse_template(read_text(file, MAX_FILE_BYTES), file.name)
 
 
 async def _evaluate(

@@ -1,13 +1,48 @@
-"""Files that appear whole or not at all, for whoever else looks at them or after a kill."""
+"""Files that users name, read in bounded time; files that appear whole or not at all, also after a kill."""
 
 import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kernelwright.core.errors import UserError
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """What an ordinary file of at most ``most`` bytes holds; a pipe or a device could go on for ever.
+
+    Raises UserError, one line.
+    """
+    try:
+        # Without O_NONBLOCK a pipe would be waited for. What is looked at is what was opened.
+        with open(path, "rb", opener=_opened) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise UserError(f"{path}: is no ordinary file: give one (of what a program writes, a copy)")
+            data = file.read(most + 1) if found.st_size <= most else b""
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such file") from None
+    except OSError as error:
+        kind = "is no ordinary file" if error.errno in {errno.EISDIR, errno.ENXIO} else "cannot be read"
+        raise UserError(f"{path}: {kind}: {error.strerror}") from None
+    if found.st_size > most or len(data) > most:
+        raise UserError(f"{path}: is larger than {most >> 20} MiB, which is no file of this kind")
+    return data
+
+
+def read_text(path: Path, most: int) -> str:
+    """:func:`read_bytes` of UTF-8 text; some editors begin it with a mark."""
+    try:
+        return read_bytes(path, most).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: is not UTF-8 text at byte {error.start}: save it as UTF-8") from None
+
+
+def _opened(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def place(path: Path, data: bytes) -> None:

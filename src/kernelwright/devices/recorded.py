@@ -5,6 +5,7 @@ File format ``kspace-1``, one ``.npz`` a space: ``configs`` [n, d] value indices
 ``params`` (name, values), ``constants``, ``constraints``.
 """
 
+import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kernelwright.core.configuration import Configuration, Value
 from kernelwright.core.errors import ExpressionError, UserError
 from kernelwright.core.expressions import parse
+from kernelwright.core.files import read_bytes
 from kernelwright.core.outcome import CaseTiming, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.core.space import Constraint, SearchSpace, Tunable
 
@@ -171,16 +173,15 @@ def _statics(
 
 def _load(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        packed = io.BytesIO(read_bytes(path, MAX_BYTES))
+        with zipfile.ZipFile(packed) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > MAX_BYTES:
                 raise UserError(f"{path}: more than {MAX_BYTES} bytes unpacked")
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(packed, allow_pickle=False) as file:
             missing = [key for key in _KEYS if key not in file.files]
             if missing:
                 raise UserError(f"{path}: lacks the array {missing[0]!r}: not a {FORMAT} file")
             return {key: file[key] for key in (*_KEYS, *(k for k in _MORE if k in file.files))}
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise UserError(f"{path}: not a readable .npz file: {_first_line(error)}") from None
 

@@ -10,6 +10,7 @@ from typing import Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import read_text
 from kernelwright.core.outcome import Check
 from kernelwright.problems.loader import load_problem
 
@@ -81,12 +82,7 @@ def check_problems(entries: Sequence[Entry]) -> None:
 
 
 def _load(path: Path, folder: Path) -> Entry:
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise UserError(f"{path}: is larger than {MAX_FILE_BYTES // 2**20} MiB")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    text = read_text(path, MAX_FILE_BYTES)
     header = _header(text, path)
     own = folder / header.problem
     return Entry(

@@ -139,6 +139,8 @@ def _look(path: Path, *, needed: bool) -> None:
                 raise MemoryFileError(f"{folder}: is no folder: choose another place with --dir")
         if path.is_dir():
             raise MemoryFileError(f"{path}: is a folder, a memory is a file: choose another place with --dir")
+        if path.exists() and not path.is_file():
+            raise MemoryFileError(f"{path}: is no ordinary file: choose another place with --dir")
         if needed and not path.exists():
             raise _nothing_here(path)
 

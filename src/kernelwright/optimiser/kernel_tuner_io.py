@@ -15,10 +15,11 @@ from pydantic import BaseModel, Field, ValidationError
 from kernelwright.core.configuration import Configuration, Value
 from kernelwright.core.errors import UserError
 from kernelwright.core.expressions import parse
-from kernelwright.core.files import place
+from kernelwright.core.files import place, read_text
 from kernelwright.core.outcome import Status
 from kernelwright.core.space import Constraint, SearchSpace, Tunable
 
+MAX_BYTES = 256 << 20
 T4_VERSION = "1.0.0"
 OBJECTIVE = "time"
 _STATUS_OF = {
@@ -125,9 +126,7 @@ def write_t4(results: Sequence[TuningResult], path: Path) -> None:
 
 def _read(path: Path, model: type[_Model]) -> _Model:
     try:
-        return model.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        return model.model_validate_json(read_text(path, MAX_BYTES))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the file"

@@ -14,6 +14,7 @@ from kernelwright.campaign.sitting import start_campaign
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.files import read_bytes
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import DuelCase, DuelResult
 from kernelwright.harness.detached import folder as folders
@@ -198,7 +199,7 @@ async def test_bundles_that_are_not_ours_are_refused(tmp_path: Path, monkeypatch
             await evaluate(bad, tmp_path / "n.jsonl", device="cpu", maker=MAKER)
     monkeypatch.setattr(folders, "MAX_BATCH_BYTES", 10)
     with pytest.raises(UserError, match="is larger than"):
-        folders.read_bounded(bad, folders.MAX_BATCH_BYTES)
+        read_bytes(bad, folders.MAX_BATCH_BYTES)
 
 
 async def test_damage_in_the_folder_ends_the_waiting(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from typing import BinaryIO, Final
 from kernelwright import __version__
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.files import read_bytes
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import DuelResult
-from kernelwright.harness.detached.folder import read_bounded, read_results
+from kernelwright.harness.detached.folder import read_results
 from kernelwright.harness.detached.records import (
     MAX_BATCH_BYTES,
     Batch,
@@ -59,7 +60,7 @@ async def evaluate(
     notify: Notify = silent,
 ) -> Count:
     """Evaluate what ``results`` does not have yet. Raises UserError or HarnessError; what is done is kept."""
-    bundle = read_bundle(read_bounded(file, MAX_BATCH_BYTES), str(file))
+    bundle = read_bundle(read_bytes(file, MAX_BATCH_BYTES), str(file))
     wanted = {id_ for batch in bundle.batches for id_ in batch.items}
     count = Count()
     with _open(results, wanted) as (output, known):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place, write_through
+from kernelwright.core.files import place, read_bytes, write_through
 from kernelwright.harness.detached.records import (
     MAX_BATCH_BYTES,
     MAX_LINE_BYTES,
@@ -68,7 +68,7 @@ class Folder:
     def asked(self) -> Iterator[Batch]:
         """Every batch, oldest first."""
         for path in sorted(self.batches.glob(f"*{BATCH}")):
-            yield from read_bundle(read_bounded(path, MAX_BATCH_BYTES), str(path)).batches
+            yield from read_bundle(read_bytes(path, MAX_BATCH_BYTES), str(path)).batches
 
     def pending(self) -> tuple[Batch, ...]:
         """What has no result yet, one batch for equal terms."""
@@ -91,7 +91,7 @@ class Folder:
         path = self.path / DEVICE
         if not path.exists():
             return None
-        header = read_line(read_bounded(path, MAX_LINE_BYTES), str(path))
+        header = read_line(read_bytes(path, MAX_LINE_BYTES), str(path))
         if not isinstance(header, Header):
             raise UserError(f"{path}: does not describe a device")
         return header
@@ -158,7 +158,7 @@ class Results:
 
 def read_results(path: Path) -> Results:
     """Every line of a results file. Raises UserError for a damaged one, but the last may be cut off."""
-    data = read_bounded(path, MAX_BATCH_BYTES)
+    data = read_bytes(path, MAX_BATCH_BYTES)
     whole, _, rest = data.rpartition(b"\n")
     records: list[Header | Result] = []
     headers: set[str] = set()
@@ -203,18 +203,6 @@ def joined(first: Batch, second: Batch) -> Batch:
         sources={**first.sources, **second.sources},
         items={**first.items, **second.items},
     )
-
-
-def read_bounded(path: Path, limit: int) -> bytes:
-    """A file's content. Raises UserError when it cannot be read or is larger than ``limit`` bytes."""
-    try:
-        if not path.is_file():
-            raise UserError(f"{path}: there is no such file")
-        if path.stat().st_size > limit:
-            raise UserError(f"{path}: is larger than {limit >> 20} MiB, which is no file of ours")
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _numbered(folder: Path, suffix: str, data: bytes) -> Path:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from kernelwright.core.errors import MissingError, UserError
+from kernelwright.core.files import read_text
 from kernelwright.core.homes import expanded
 from kernelwright.leaderboard.board_file import SUBMISSION
 from kernelwright.leaderboard.gpumode.task import (
@@ -157,17 +158,3 @@ def _yaml(path: Path) -> Any:
     if not isinstance(value, dict):
         raise UserError(f"{path}: not a task: the file must hold keys such as files, tests, benchmarks")
     return value
-
-
-def read_text(path: Path, most: int) -> str:
-    """An ordinary file of at most ``most`` bytes as text. Raises UserError."""
-    try:
-        if path.exists() and (not path.is_file() or path.stat().st_size > most):
-            raise UserError(f"{path}: is no ordinary file of at most {most >> 20} MiB")
-        return path.read_bytes().decode()
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such file") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: is not UTF-8 text at byte {error.start}") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kernelwright.core.candidate import parse_template
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place_folder
+from kernelwright.core.files import place_folder, read_text
 from kernelwright.core.homes import expanded
 from kernelwright.leaderboard.base import Limits
 from kernelwright.leaderboard.board_file import (
@@ -25,7 +25,7 @@ from kernelwright.leaderboard.board_file import (
     toml_value,
 )
 from kernelwright.leaderboard.gpumode.draft import Draft, draft
-from kernelwright.leaderboard.gpumode.files import MAX_SOURCE_BYTES, read_text
+from kernelwright.leaderboard.gpumode.files import MAX_SOURCE_BYTES
 from kernelwright.leaderboard.gpumode.inputs_read import UNKNOWN_FILL, Returned, Tensor
 from kernelwright.leaderboard.gpumode.reference_facts import Facts, read_reference
 from kernelwright.leaderboard.gpumode.task import Task

@@ -7,9 +7,9 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import read_text
 from kernelwright.core.homes import expanded
 from kernelwright.leaderboard.abi import Axis
-from kernelwright.leaderboard.gpumode.files import read_text
 from kernelwright.leaderboard.gpumode.task import parse_entry
 from kernelwright.problems.spec import (
     Argument,
