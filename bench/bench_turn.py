@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import cupy
-
 from kernelwright.core.launch import BuildRequest
 from kernelwright.devices.cuda import CudaCompiler
 from kernelwright.devices.cuda.gpu import Gpu
@@ -71,6 +69,8 @@ def main() -> None:
     )
     parser.add_argument("--device", type=int, default=0)
     options = parser.parse_args()
+    import cupy
+
     with tempfile.TemporaryDirectory() as folder:
         gpu = Gpu(options.device, Path(folder), 0.1)
         request = BuildRequest(SOURCE, {}, {}, ("add_one",), gpu.facts.arch)
