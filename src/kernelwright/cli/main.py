@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
+from kernelwright.cli.streams import see_to_streams
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 from kernelwright.harness.limits import TO_LOAD, refuse_narrow_limits
 
@@ -22,6 +23,7 @@ INTERRUPTED_CODE: Final = 130
 LEAST_COLUMNS: Final = 40
 FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 """What an output says that can take nothing more."""
+TOO_MANY_FILES: Final = {errno.EMFILE, errno.ENFILE}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -34,6 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
+    see_to_streams()
     _see_to_width()
     try:
         refuse_narrow_limits(TO_LOAD)
@@ -47,8 +50,6 @@ def _run(arguments: list[str] | None) -> int:
         return _fail(1, error)
     except KeyboardInterrupt:
         return _interrupted()
-    except OSError as error:
-        return _of_system(error)
     except Exception as error:  # noqa: BLE001 - the process boundary: a bug of ours still ends in one readable line
         return _other(error)
     if code == INTERRUPTED_CODE:  # of a campaign; some versions of typer make it of any KeyboardInterrupt
@@ -88,6 +89,10 @@ def _interrupted() -> int:
 
 def _other(error: Exception) -> int:
     """Ways in which commands end, a command line that cannot be parsed, or a fault of ours."""
+    if _lacks_files(error):  # also what the next import would open
+        return _fail(2, UserError("too many open files: raise the limit (ulimit -n 1024), or close some"))
+    if isinstance(error, OSError):
+        return _of_system(error)
     import typer
 
     if isinstance(error, typer.Exit):
@@ -95,6 +100,19 @@ def _other(error: Exception) -> int:
     if isinstance(error, typer.Abort):
         return _interrupted()
     return _usage(error) if hasattr(error, "format_message") else _fault(error)
+
+
+def _lacks_files(error: BaseException | None) -> bool:
+    """Whether the system's limit is behind an error, at whatever remove (an import, a group, a cause)."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in TOO_MANY_FILES:
+            return True
+        if isinstance(error, BaseExceptionGroup) and any(map(_lacks_files, error.exceptions)):
+            return True
+        if isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _see_to_width() -> None:
