@@ -1,6 +1,7 @@
 """Input sets that do not fit at once: runs are split, nothing in use is dropped, limits are said."""
 
 import os
+import resource
 
 import pytest
 
@@ -8,7 +9,7 @@ from kernelwright.core.outcome import Status
 from kernelwright.devices.base import Buffer, CaseRequest, RunRequest, TimingProtocol
 from kernelwright.devices.cpu import CpuRunner, batches
 from kernelwright.devices.cpu.data import DataCache, set_bytes
-from kernelwright.devices.cpu.job import FORWARD, PlannedRun
+from kernelwright.devices.cpu.job import FORWARD, SHADOW_CELL, PlannedRun, shadow_bytes
 from tests.devices.cpu.test_runner import RIGHT
 from tests.devices.cpu.workbench import ArraySource, Bench
 
@@ -57,6 +58,34 @@ def test_too_little_memory_for_inputs_is_no_fault_of_the_candidate(monkeypatch: 
     assert inputs is not None
     assert outputs is not None
     assert inputs.status == Status.NOT_RUN
-    assert "20000 are free" in inputs.reason
+    assert "20000 are to be had" in inputs.reason
     assert outputs.status == Status.CRASHED
     assert batches.memory_fault("N=1000", BUFFERS, 4096, 0) is None
+
+
+def test_the_checked_mode_has_room_for_its_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shadow_bytes(BUFFERS) == 1000 * SHADOW_CELL
+    assert shadow_bytes([Buffer("y", "float64", (1000,), "inout")]) == 2000 * SHADOW_CELL
+    monkeypatch.setattr(batches, "available_memory", lambda: 39_999)
+    fault = batches.memory_fault("N=1000", BUFFERS, 4096, 0, checked=True)
+    assert fault is not None
+    assert (fault.status, fault.reason) == (
+        Status.NOT_RUN,
+        "not run: case N=1000: the checked mode: 40000 bytes of memory are needed, 39999 are to be had",
+    )
+
+
+def test_arrays_that_no_file_may_hold_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for room, status in ((4095, Status.NOT_RUN), (4096, None)):
+        monkeypatch.setattr(batches, "largest_file", lambda room=room: room)
+        fault = batches.memory_fault("N=1000", BUFFERS, 4096, 0)
+        assert (fault and fault.status) == status
+
+
+def test_limits_of_the_process_bound_what_is_available() -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, before[1]))
+    try:
+        assert 0 < batches.available_memory() < 1 << 30
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)

@@ -79,13 +79,13 @@ class DataCache:
         self._source = None
 
 
-def set_bytes(buffers: Sequence[Buffer]) -> int:
+def set_bytes(buffers: Sequence[Buffer], *, outputs: bool = True) -> int:
     """Bytes that one input set of a case takes: inputs as the device gets them, right outputs in float64."""
     layout = FileLayout()
     for buffer in buffers:
         if buffer.role in {"in", "inout"}:
             layout.add(buffer, writable=False)
-    return layout.size + sum(prod(b.shape) * 8 for b in buffers if b.role in {"out", "inout"})
+    return layout.size + sum(prod(b.shape) * 8 for b in buffers if outputs and b.role in {"out", "inout"})
 
 
 def _make(source: CaseSource, case: str, index: int) -> CaseData:

@@ -1,6 +1,6 @@
 """The job that a runner process gets: one case, a batch of runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -12,6 +12,8 @@ from kernelwright.devices.cpu.layout import FileLayout, Region
 from kernelwright.devices.cpu.symbols import SharedStorage
 
 MAX_STACKS = 28_000
+SHADOW_CELL = 40
+"""Bytes of a cell of the checked mode: one for an element of an output, or for 4 bytes of it."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ class Job:
     def _address_space(self, settings: Settings, data: Mapping[int, CaseData]) -> int:
         stacks = settings.threads * (1024 * (settings.stack_bytes + 4096) + (80 << 20))
         regions = list(self._all_regions(data, 0))
-        return settings.memory_bytes + stacks + sum(r.map_bytes + (256 << 10) for _, r in regions)
+        shadow = shadow_bytes(self.buffers.values()) if settings.metrics else 0
+        return settings.memory_bytes + shadow + stacks + sum(r.map_bytes + (256 << 10) for _, r in regions)
 
     def _all_regions(self, data: Mapping[int, CaseData], output_fd: int) -> list[tuple[int, Region]]:
         regions = [(d.fd, region) for d in data.values() for region in d.inputs.values()]
@@ -150,6 +153,12 @@ def _argument(argument: KernelArgument, slots: Mapping[str, int]) -> str:
         return f"1 {slots[argument.name]}"
     value = argument.value
     return f"0 {argument.dtype} {int(value) if isinstance(value, bool) else value!r}"
+
+
+def shadow_bytes(buffers: Iterable[Buffer]) -> int:
+    """Bytes in which the checked mode notes what happened to outputs (native/check/shadow.h)."""
+    sizes = [(prod(b.shape), storage_dtype(b.dtype).itemsize) for b in buffers if b.role != "in"]
+    return sum(SHADOW_CELL * count * size // min(4, size) for count, size in sizes)
 
 
 def bytes_per_run(buffers: Sequence[Buffer]) -> int:

@@ -24,7 +24,7 @@ from kernelwright.devices.base import (
     RunResult,
 )
 from kernelwright.devices.compare import POISONS, compare, poison, root_mean_square
-from kernelwright.devices.cpu.batches import batches, memory_fault
+from kernelwright.devices.cpu.batches import batches, largest_file, memory_fault
 from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
 from kernelwright.devices.cpu.elf import ElfFile, read_elf
 from kernelwright.devices.cpu.facts import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, cpu_facts
@@ -147,7 +147,10 @@ class _Session:
             return verdict
         self.samples_ms, self.max_error, self.repeats = {}, 0.0, Repeats()
         buffers = self.source.buffers(case.case)
-        most_runs, most_sets = max(1, buffer_bytes // bytes_per_run(buffers)), self.data.fitting(buffers)
+        most_runs, most_sets = (
+            max(1, min(buffer_bytes, largest_file()) // bytes_per_run(buffers)),
+            self.data.fitting(buffers),
+        )
         for runs in self._rounds(case):
             for batch in batches(runs, most_runs, most_sets):
                 verdict = self._run_batch(case, buffers, batch)
@@ -201,7 +204,7 @@ class _Session:
         job = Job(case.plan, buffers, runs)
         sets = {run.input_set for run in runs}
         missing = self.data.missing(self.source, case.case, sets)
-        verdict = memory_fault(case.case, buffers, job.output_bytes, missing)
+        verdict = memory_fault(case.case, buffers, job.output_bytes, missing, checked=self.settings.metrics)
         if verdict is not None:
             return verdict
         data = self.data.get(self.source, case.case, sets)

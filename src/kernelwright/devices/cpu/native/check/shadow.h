@@ -85,6 +85,7 @@ class BufferShadow {
     bool atomic = false;
     bool written = false;
   };
+  static_assert(sizeof(Cell) == 40, "SHADOW_CELL in job.py: the harness makes room for the cells");
   void read(Cell& cell, const Access& access, const When& when, ConflictSink& sink);
   void store(Cell& cell, const Access& access, const When& when, ConflictSink& sink, bool& overlap);
 
