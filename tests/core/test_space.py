@@ -165,3 +165,25 @@ def test_enumeration_equals_brute_force(texts: list[str], values: list[set[int]]
             len(s)
     else:
         assert [tuple(row) for row in s.indices.tolist()] == expected
+
+
+@pytest.mark.parametrize("condition", ["T0 + T1 > 0", "1 == 1"])
+def test_very_many_tunables_are_counted_before_they_are_enumerated(condition: str) -> None:
+    tunables = tuple(Tunable(f"T{i}", (0, 1)) for i in range(2000))
+    space = SearchSpace(tunables, (Constraint("c", parse(condition)),))
+    started = time.process_time()
+    assert not space.enumerable
+    assert time.process_time() - started < 2.0  # once over a minute
+    with pytest.raises(PlanError, match="holds for no combination"):
+        _ = SearchSpace(tunables, (Constraint("c", parse("T0 > 1")),)).enumerable
+
+
+def test_tunables_that_no_rule_looks_at_multiply_what_the_others_leave() -> None:
+    tunables = tuple(Tunable(name, (1, 2, 3)) for name in "abcd")
+    assert len(SearchSpace(tuple(Tunable(f"T{i}", (7,)) for i in range(70)))) == 1
+    constraints = (Constraint("c", parse("b < d")),)
+    space = SearchSpace(tunables, constraints)
+    rows = [row for row in itertools.product(range(3), repeat=4) if row[1] < row[3]]
+    assert [tuple(row) for row in space.indices.tolist()] == rows
+    assert SearchSpace(tunables, constraints, limit=len(rows)).enumerable
+    assert not SearchSpace(tunables, constraints, limit=len(rows) - 1).enumerable

@@ -20,6 +20,8 @@ from kernelwright.core.expressions import Expression
 
 TABLE_LIMIT = 1 << 18
 CHUNK = 1 << 19
+MAX_BYTES = 1 << 29
+"""Of rows that are held at once: fewer where tunables are very many."""
 SAMPLE_ROUNDS = 20
 SAMPLE_WIDTH = 256
 STILL_FINDING = 0.98
@@ -149,33 +151,49 @@ class Lattice:
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Order in which tunables are bound: next is the one that lets rules remove most."""
+        shares = [0.5 if rule.table is None else max(float(rule.table.mean()), 1e-9) for rule in self.rules]
+        missing = [len(rule.axes) for rule in self.rules]
+        rest = set(range(len(self.shape)))
+        keys = {axis: self._key(axis, shares, missing) for axis in rest}
         order: list[int] = []
-        while len(order) < len(self.shape):
-            rest = [axis for axis in range(len(self.shape)) if axis not in order]
-            order.append(min(rest, key=lambda axis: (self._growth(axis, order), self.shape[axis], axis)))
+        while rest:
+            chosen = min(rest, key=keys.__getitem__)
+            rest.remove(chosen)
+            order.append(chosen)
+            for number in self._rules_of[chosen]:
+                missing[number] -= 1
+            others = {axis for number in self._rules_of[chosen] for axis in self.rules[number].axes}
+            keys.update((axis, self._key(axis, shares, missing)) for axis in others & rest)
         return tuple(order)
 
-    def _growth(self, axis: int, bound: Sequence[int]) -> float:
+    def _key(self, axis: int, shares: Sequence[float], missing: Sequence[int]) -> tuple[float, int, int]:
         """Expected factor of rows when ``axis`` is bound next: its values times the shares that rules keep.
 
-        A rule that is not complete yet counts a little, so that its tunables come together.
+        A rule that is not complete yet (``missing`` axes) counts a little, so that its tunables come together.
         """
         growth = float(self.shape[axis])
-        for rule in self.rules:
-            if axis in rule.axes:
-                missing = sum(a not in bound and a != axis for a in rule.axes)
-                share = float(rule.table.mean()) if rule.table is not None else 0.5
-                growth *= max(share, 1e-9) ** (0.5**missing)
-        return growth
+        for number in self._rules_of[axis]:
+            growth *= shares[number] ** (0.5 ** (missing[number] - 1))
+        return growth, self.shape[axis], axis
+
+    @cached_property
+    def _rules_of(self) -> tuple[list[int], ...]:
+        """For each axis the numbers of the rules that look at it."""
+        found: tuple[list[int], ...] = tuple([] for _ in self.shape)
+        for number, rule in enumerate(self.rules):
+            for axis in rule.axes:
+                found[axis].append(number)
+        return found
 
     @cached_property
     def complete(self) -> tuple[tuple[Rule, ...], ...]:
         """For each step of :attr:`order` the rules whose last tunable is bound in it."""
-        steps = []
-        for step, axis in enumerate(self.order):
-            bound = set(self.order[: step + 1])
-            steps.append(tuple(r for r in self.rules if axis in r.axes and bound.issuperset(r.axes)))
-        return tuple(steps)
+        steps: list[list[Rule]] = [[] for _ in self.shape]
+        step_of = {axis: step for step, axis in enumerate(self.order)}
+        for rule in self.rules:
+            if rule.axes:
+                steps[max(step_of[axis] for axis in rule.axes)].append(rule)
+        return tuple(map(tuple, steps))
 
     def _extended(self, rows: Rows, step: int) -> Rows:
         """All valid continuations of partial rows by the values of the step's tunable."""
@@ -190,11 +208,35 @@ class Lattice:
     def join(self, limit: int) -> Rows | None:
         """All valid rows [n, d] in no particular order; None when more than ``limit`` were held at once.
 
-        Raises PlanError when there is none.
+        Tunables that no rule looks at multiply what the others leave: that is counted before it is made. Raises
+        PlanError when there is none.
         """
+        free = [axis for axis, rules in enumerate(self._rules_of) if not rules]
+        bound = [axis for axis, rules in enumerate(self._rules_of) if rules]
+        limit = min(limit, MAX_BYTES // max(len(self.shape), 1))
+        part = self._ruled(bound).bind(limit)
+        times = prod(self.shape[axis] for axis in free)
+        if part is None or len(part) * times > limit:
+            return None
+        rows: Rows = np.zeros((len(part) * times, len(self.shape)), dtype=self.dtype)
+        rows[:, bound] = np.repeat(part, times, axis=0)
+        left = np.tile(np.arange(times), len(part))
+        for axis in free:
+            rows[:, axis] = left % self.shape[axis]
+            left //= self.shape[axis]
+        return rows
+
+    def _ruled(self, axes: Sequence[int]) -> "Lattice":
+        """The lattice of these axes alone, which are all that rules look at."""
+        place = {axis: number for number, axis in enumerate(axes)}
+        rules = tuple(replace(rule, axes=tuple(place[a] for a in rule.axes)) for rule in self.rules)
+        return Lattice(rules, tuple(self.shape[axis] for axis in axes), self.dtype)
+
+    def bind(self, limit: int) -> Rows | None:
+        """:meth:`join` by binding one tunable after the other."""
         rows: Rows = np.zeros((1, len(self.shape)), dtype=self.dtype)
         for step, axis in enumerate(self.order):
-            chunk = max(1, CHUNK // self.shape[axis])
+            chunk = max(1, min(CHUNK, MAX_BYTES // 8 // len(self.shape)) // self.shape[axis])
             parts, count = [], 0
             for start in range(0, len(rows), chunk):
                 parts.append(self._extended(rows[start : start + chunk], step))
