@@ -154,3 +154,21 @@ def test_the_folder_that_one_is_in_is_a_problem_and_a_mark_before_its_text_is_no
     monkeypatch.chdir(folder)
     assert load_problem(".").id == plain.id
     assert not load_problem(".").script_faults()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("report", "last", "-o", "r.xyz"), "-o r.xyz: its ending says no format: use .html, "),
+        (("report", "last", "-o", "r"), "-o r: its ending says no format"),
+        (("certificate", "last", "-o", "c.pdf"), "-o c.pdf: its ending says no format: use .json or .md"),
+        (("bench", "optimiser", "--plot", "p.png"), "--plot p.png: the curves are an SVG file"),
+        (("run", "vector_add", "--seconds", "nan"), "'--seconds' / '-t': 'nan' is no number"),
+        (("run", "vector_add", "--seconds", "abc"), "'abc' is no number"),
+        (("run", "vector_add", "--seconds", "inf"), "inf is not from 1 to 86400"),
+        (("run", "vector_add", "--max-cost", "nan"), "'nan' is no number"),
+        (("resume", "last", "--seconds", "inf"), "inf is not from 1 to 1000000000"),
+    ],
+)
+def test_endings_and_numbers_that_say_nothing(fails: Fails, command: tuple[str, ...], told: str) -> None:
+    assert told in fails(*command)

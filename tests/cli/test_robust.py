@@ -179,7 +179,7 @@ def test_a_reference_that_breaks_the_parser_is_the_problem_s_fault(
         ("import-results", "FILE", "--to", "x.npz"),
         ("certificate", "verify", "FILE"),
         ("evaluate-batch", "FILE", "-o", "x", "--device", "cpu"),
-        ("bench", "optimiser", "--budget", "2", "--seeds", "1", "--jobs", "1", "--plot", "FILE"),
+        ("bench", "optimiser", "--budget", "2", "--seeds", "1", "--jobs", "1", "--plot", "FILE.svg"),
         ("bench", "optimiser", "--spaces", "."),
         ("show", "last", "--dir", "."),
     ],
@@ -191,6 +191,6 @@ def test_no_command_waits_for_a_pipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("FILE", "a.npz", "memory.db"):
+    for name in ("FILE", "FILE.svg", "a.npz", "memory.db"):
         os.mkfifo(name)
     assert "is no ordinary file" in error_of(capsys, *command)

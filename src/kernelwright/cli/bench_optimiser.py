@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kernelwright.cli.options import JsonOption
+from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 
 
@@ -34,6 +35,8 @@ def optimiser(
     from kernelwright.devices.recorded import BUNDLED
     from kernelwright.optimiser import contest
 
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise UserError(f"--plot {plot}: the curves are an SVG file: let its name end in .svg")
     others = [name.strip() for name in against.split(",") if name.strip()]
     setting = contest.make_setting(
         spaces or BUNDLED,

@@ -31,12 +31,16 @@ def certificate(
     file: Annotated[Path | None, typer.Argument(help="With 'verify': the certificate (JSON).")] = None,
     json_: Annotated[bool, typer.Option("--json", help="The whole document as JSON, for scripts.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="For people (the default).")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write to this file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write to this file; its suffix says the format.")
+    ] = None,
     directory: DirOption = DEFAULT_DIR,
 ) -> None:
     """Print the certificate of a campaign's incumbent; `certificate verify FILE` compares one with the memory."""
     if json_ and markdown:
         raise UserError("--json and --markdown: choose one")
+    if output is not None and not (json_ or markdown):
+        json_ = _is_json(output)
     if campaign == VERIFY:
         if file is None:
             raise UserError("certificate verify: name the certificate's file")
@@ -51,6 +55,15 @@ def certificate(
         return
     place(output, text.encode())
     typer.echo(f"{output}: certificate of {found.hashes.candidate}")
+
+
+def _is_json(output: Path) -> bool:
+    """Whether a file's ending says JSON, not Markdown. Raises UserError where it says neither."""
+    if output.suffix.lower() not in {".json", ".md"}:
+        raise UserError(
+            f"-o {output}: its ending says no format: use .json or .md, or give --json or --markdown"
+        )
+    return output.suffix.lower() == ".json"
 
 
 def _of_campaign(name: str, directory: Path) -> Certificate:

@@ -1,5 +1,7 @@
 """Options that several commands share, and what they mean."""
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +9,24 @@ import typer
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.homes import expanded
+
+
+def number_between(low: float, high: float) -> Callable[[str], float]:
+    """Parser of an option; ``nan`` fulfils or fails every comparison, as typer's version has it."""
+
+    def number(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if math.isnan(value):
+            raise typer.BadParameter(f"{str(text)[:80]!r} is no number")
+        if not low <= value <= high:
+            raise typer.BadParameter(f"{text} is not from {low:g} to {high:.10g}")
+        return value
+
+    return number
+
 
 MEMORY_FILE = "memory.db"
 DETACHED = "detached"
@@ -39,7 +59,8 @@ ModelsOption = Annotated[
     ),
 ]
 MaxCostOption = Annotated[
-    float | None, typer.Option("--max-cost", min=0, max=1e9, help="Most US dollars for models.")
+    float | None,
+    typer.Option("--max-cost", parser=number_between(0, 1e9), help="Most US dollars for models."),
 ]
 MaxRequestsOption = Annotated[
     int | None, typer.Option("--max-requests", min=0, help="Most requests to models.")
@@ -47,7 +68,9 @@ MaxRequestsOption = Annotated[
 ModelTimeoutOption = Annotated[
     float,
     typer.Option(
-        "--model-timeout", min=1, max=86400, help="Seconds that a reply may take; people need more."
+        "--model-timeout",
+        parser=number_between(1, 86400),
+        help="Seconds that a reply may take, at most 86400; people need more.",
     ),
 ]
 GoalOption = Annotated[

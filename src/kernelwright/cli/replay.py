@@ -16,6 +16,7 @@ from kernelwright.cli.options import (
     DirOption,
     JsonOption,
     StrictOption,
+    number_between,
     pick_device,
     use_slow_cases,
 )
@@ -73,7 +74,12 @@ def replay(
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", "-t", min=1, max=86400, help="For regenerate: by default as the original."),
+        typer.Option(
+            "--seconds",
+            "-t",
+            parser=number_between(1, 86400),
+            help="For regenerate: by default as the original.",
+        ),
     ] = None,
     strict: StrictOption = False,
     directory: DirOption = DEFAULT_DIR,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption
+from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.memory.store import Memory
 from kernelwright.report import Report, as_html, as_json, as_markdown, build_report
@@ -34,7 +35,7 @@ def report(
     directory: DirOption = DEFAULT_DIR,
 ) -> None:
     """Write the report of a campaign: one self-contained HTML file, Markdown, or JSON. Also while it runs."""
-    chosen = format_ or (_SUFFIXES.get(output.suffix.lower()) if output else None) or Format.HTML
+    chosen = format_ or (Format.HTML if output is None else _format_of(output))
     with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
         found = build_report(memory, memory.campaign(campaign))
     text = _written(found, chosen)
@@ -43,6 +44,15 @@ def report(
         return
     place(output, text.encode())
     typer.echo(f"{output}: report of {found.headline.campaign}: {found.headline.verdict}")
+
+
+def _format_of(output: Path) -> Format:
+    try:
+        return _SUFFIXES[output.suffix.lower()]
+    except KeyError:
+        raise UserError(
+            f"-o {output}: its ending says no format: use {', '.join(_SUFFIXES)}, or give --format"
+        ) from None
 
 
 def _written(report: Report, chosen: Format) -> str:

@@ -35,6 +35,7 @@ from kernelwright.cli.options import (
     StrictOption,
     SubmitOption,
     UncalibratedOption,
+    number_between,
     pick_device,
     use_slow_cases,
 )
@@ -45,7 +46,10 @@ from kernelwright.leaderboard.opening import check_board
 
 Sitting = Callable[[Listener], Coroutine[Any, Any, CampaignResult]]
 SecondsOption = Annotated[
-    float, typer.Option("--seconds", "-t", min=1, max=86400, help="Time budget of the search.")
+    float,
+    typer.Option(
+        "--seconds", "-t", parser=number_between(1, 86400), help="Time budget of the search, at most 86400."
+    ),
 ]
 
 
@@ -121,7 +125,8 @@ def run(
 def resume(
     campaign: CampaignArgument = "last",
     seconds: Annotated[
-        float | None, typer.Option("--seconds", "-t", min=1, help="New total time budget.")
+        float | None,
+        typer.Option("--seconds", "-t", parser=number_between(1, 1e9), help="New total time budget."),
     ] = None,
     evaluations: Annotated[int | None, typer.Option(min=1, help="New total budget in experiments.")] = None,
     strict: StrictOption = False,
