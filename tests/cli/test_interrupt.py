@@ -86,6 +86,7 @@ def test_an_interrupt_after_the_end_changes_nothing() -> None:
 
 BASELINE = Path(__file__).parents[2] / "src/kernelwright/problems/bundled/vector_add/baseline.cu"
 CHECK = ("check", str(BASELINE), "--problem", "vector_add", "--device", "cpu")
+RUN = ("run", "vector_add", "--device", "cpu")
 BENCH = ("bench", "optimiser", "--jobs", "2")
 SERVE = ("board", "serve", "vector_add", "--device", "cpu", "--port", "0")
 
@@ -125,44 +126,78 @@ def has_started(words: str, times: int = 1) -> Callable[[int], bool]:
 
 
 def is_serving(process: int) -> bool:
-    """It takes the signal for itself from then on."""
-    caught = next(
-        line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("SigCgt")
-    )
-    return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+    return "board: " in Path(f"/proc/{process}/fd/2").read_text()
 
 
 @pytest.mark.parametrize(
-    ("words", "ready", "said"),
+    ("words", "ready", "said", "number"),
     [
-        (CHECK, has_started('"role": "device"'), ""),
-        (BENCH, has_started("spawn_main", 2), ""),
-        (SERVE, is_serving, "board: http://127.0.0.1:"),
+        (CHECK, has_started('"role": "device"'), "", signal.SIGINT),
+        (CHECK, has_started('"role": "device"'), "", signal.SIGTERM),
+        (RUN, has_started('"role": "device"'), "", signal.SIGHUP),
+        (BENCH, has_started("spawn_main", 2), "", signal.SIGINT),
+        (SERVE, is_serving, "board: http://127.0.0.1:", signal.SIGINT),
     ],
-    ids=["check", "bench", "serve"],
+    ids=["check", "check-term", "run-hup", "bench", "serve"],
 )
 def test_an_interrupt_of_a_terminal_ends_a_command_with_everything_it_started(
-    words: tuple[str, ...], ready: Callable[[int], bool], said: str, tmp_path: Path
+    words: tuple[str, ...], ready: Callable[[int], bool], said: str, number: int, tmp_path: Path
 ) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, "-m", "kernelwright", *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-        start_new_session=True,
-    ) as command:
+    output = (tmp_path / "stderr").open("w")
+    with (
+        output,
+        subprocess.Popen(
+            [sys.executable, "-m", "kernelwright", *words],
+            stdout=subprocess.DEVNULL,
+            stderr=output,
+            cwd=tmp_path,
+            env=environment,
+            start_new_session=True,
+        ) as command,
+    ):
         while not ready(command.pid):
             assert command.poll() is None
             time.sleep(0.01)
         started = family(command.pid)
-        os.killpg(command.pid, signal.SIGINT)
-        _, error = command.communicate(timeout=60)
+        os.killpg(command.pid, number)
+        command.wait(timeout=60)
+    error = (tmp_path / "stderr").read_text()
     first, _, last = error.rpartition("kernelwright: interrupted\n")
     assert (command.returncode, last, first[: len(said)]) == (130, "", said), error
     assert first.count("\n") == bool(said)
     assert started
     until_gone(started)
     assert not list(tmp_path.glob("kernelwright-*/"))
+
+
+def test_a_terminal_that_closes_ends_a_campaign(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    terminal, side = os.openpty()
+    with subprocess.Popen(
+        ["setsid", "--ctty", "--wait", sys.executable, "-m", "kernelwright", *RUN],
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        cwd=tmp_path,
+        env=environment,
+    ) as command:
+        os.close(side)
+        while not has_started('"role": "device"')(command.pid):
+            time.sleep(0.01)
+        started = family(command.pid)
+        os.close(terminal)
+        until_gone(started, 60)
+    assert command.returncode == 130
+    assert not list(tmp_path.glob("kernelwright-*/"))
+
+
+def test_who_ignores_hangups_goes_on_after_them() -> None:
+    script = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + AT_EXIT.replace("INT", "HUP")
+    done = subprocess.run([sys.executable, "-c", script, "--version"], check=False, timeout=60)
+    assert done.returncode == 0
+    body = (
+        "from kernelwright.cli.ending import *\nimport signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    )
+    body += "end_as_interrupts_do()\nassert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN\n"
+    subprocess.run([sys.executable, "-c", body], check=True, timeout=60)

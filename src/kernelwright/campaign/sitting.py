@@ -202,19 +202,23 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
     """The first Ctrl-C (or SIGTERM) finishes the experiment in flight; a second one ends at once."""
     loop = asyncio.get_running_loop()
     signals = (signal.SIGINT, signal.SIGTERM)
+    before = signal.getsignal(signal.SIGTERM)
+
+    def let_go() -> None:
+        for number in signals:
+            if loop.remove_signal_handler(number) and number == signal.SIGTERM:
+                signal.signal(number, before)  # the loop leaves the one that kills
 
     def ask() -> None:
         stop.set()
-        for number in signals:
-            loop.remove_signal_handler(number)
+        let_go()
 
     for number in signals:
         loop.add_signal_handler(number, ask)
     try:
         yield
     finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
+        let_go()
 
 
 def _note_environment(

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
+from kernelwright.cli.ending import ENDING, end_as_interrupts_do
 from kernelwright.cli.streams import see_to_streams
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
 from kernelwright.harness.limits import TO_LOAD, refuse_narrow_limits
@@ -28,10 +29,14 @@ TOO_MANY_FILES: Final = {errno.EMFILE, errno.ENFILE}
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit. Bad input is one line on stderr and exit code 2."""
+    own = arguments is None and threading.current_thread() is threading.main_thread()
+    if own:
+        end_as_interrupts_do()
     code = _run(arguments)
-    if arguments is None and threading.current_thread() is threading.main_thread():
-        # The process ends now, as it was told: Ctrl-C would only spoil the exit code.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if own:
+        # The process ends now, as it was told: a signal would only spoil the exit code.
+        for number in (signal.SIGINT, *ENDING):
+            signal.signal(number, signal.SIG_IGN)
     sys.exit(code)
 
 
