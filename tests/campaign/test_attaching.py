@@ -321,3 +321,8 @@ async def test_a_board_and_a_goal_that_come_later_stay(memory: Memory) -> None:
     assert _changed(memory, record, {"goal": "none"})[1].goal is None
     with pytest.raises(UserError, match="is on the board fake:board: start a new campaign"):
         _changed(memory, record, wanted)
+
+
+def test_a_boards_rule_holds_where_the_problem_has_none() -> None:
+    held = candidate_rules(with_rules(PROBLEM, {"portable": True, "banned_words": ["stream"]}))
+    assert (held.portable, candidate_rules(PROBLEM).portable) == (True, False)

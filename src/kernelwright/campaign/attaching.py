@@ -191,9 +191,9 @@ def with_rules(problem: Problem, extra: Mapping[str, object]) -> Problem:
 
 def _stricter(own: Rules, theirs: Rules) -> dict[str, Any]:
     merged: dict[str, Any] = {
-        name: value or getattr(theirs, name)
-        for name, value in own.model_dump().items()
-        if isinstance(value, bool)
+        name: getattr(own, name) or getattr(theirs, name)
+        for name in Rules.model_fields
+        if isinstance(getattr(own, name), bool)
     }
     registers = [r for r in (own.max_registers, theirs.max_registers) if r is not None]
     merged["max_registers"] = min(registers, default=None)

@@ -59,10 +59,7 @@ class Problem:
     @cached_property
     def id(self) -> str:
         """Content hash of the specification, the reference and the baseline."""
-        # A rule that came later and is not in force: ids of problems from before stay.
-        newer = {} if self.spec.rules.portable else {"rules": {"portable"}}
-        spec = self.spec.model_dump_json(exclude=newer)
-        return content_id("problem", spec, self.reference_source, self.baseline_source)
+        return content_id("problem", self.spec.model_dump_json(), self.reference_source, self.baseline_source)
 
     @property
     def bundled(self) -> bool:

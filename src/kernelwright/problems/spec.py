@@ -10,7 +10,9 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    SerializerFunctionWrapHandler,
     field_validator,
+    model_serializer,
 )
 
 from kernelwright.core.errors import ExpressionError, UserError
@@ -135,6 +137,12 @@ class Rules(_Model):
     max_source_bytes: int = Field(default=MAX_SOURCE_BYTES, ge=256, le=MAX_SOURCE_BYTES, strict=True)
     allowed_headers: tuple[Annotated[str, AfterValidator(_header)], ...] = Field(default=(), max_length=64)
     banned_words: tuple[Annotated[str, AfterValidator(_word)], ...] = Field(default=(), max_length=64)
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A rule that came later is left out where it is not in force: ids of problems are hashes of this."""
+        values: dict[str, Any] = handler(self)
+        return values if self.portable else {key: v for key, v in values.items() if key != "portable"}
 
 
 class GoalTable(_Model):
