@@ -45,9 +45,9 @@ class CudaCompiler:
     """NVRTC judges every source: what it takes holds no host code. Needs no GPU.
 
     Its binary is what runs, unless it is older than :data:`SHORT_POINTERS` and an nvcc of the same CUDA works: then that
-    one's is, which is faster. ``make`` decides otherwise. ``arch`` is used where a request names none. ``cache_dir`` holds the headers that NVRTC brings along
-    (26 MB, unpacked once); by default the user's cache folder, or a temporary one where that is not writable.
-    Raises MissingError without NVIDIA's packages.
+    one's is, which is faster. ``make`` decides otherwise. ``arch`` is used where a request names none. ``cache_dir`` holds
+    the headers that NVRTC brings along (26 MB, unpacked once); by default the user's cache folder, or a temporary one
+    where that is not writable. Raises MissingError without NVIDIA's packages.
     """
 
     def __init__(
