@@ -2,6 +2,8 @@
 
 import os
 import time
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import KernelArgument, LaunchSpec, ResolvedPlan
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import CaseRequest, RunRequest, RunResult, TimingProtocol
-from kernelwright.devices.cpu import CpuRunner
+from kernelwright.devices.cpu import CpuRunner, runner
+from kernelwright.devices.cpu.process import Report, run_process
 from tests.devices.cpu.test_good_kernels import HEAD, out, x_of
 from tests.devices.cpu.workbench import ArraySource, Bench, Kernel
 
@@ -96,6 +99,27 @@ def test_shared_memory_keeps_nothing_between_runs(bench: Bench) -> None:
     seven.expected = lambda a: {"y": np.where(np.arange(N) < 256, 7.0, 0.0)}
     result = bench.run(seven)
     assert "first at [256]: got nan" in result.reason, result  # all that a block wrote is right
+
+
+@pytest.mark.parametrize(("times", "status"), [(2, Status.MEASURED), (99, Status.CRASHED)])
+def test_late_work_counts_when_it_is_seen_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, times: int, status: Status
+) -> None:
+    """A host that takes a virtual CPU away books what it took as work: once or twice, not every time."""
+    left = [times]
+
+    def run_on_a_busy_host(*args: Any, **more: Any) -> Report:
+        report = run_process(*args, **more)
+        if left[0] > 0:
+            left[0] -= 1
+            report.runs = {index: replace(run, cpu_ns=10**9) for index, run in report.runs.items()}
+        return report
+
+    monkeypatch.setattr(runner, "run_process", run_on_a_busy_host)
+    result = bench.run(RIGHT)
+    assert result.status == status, result
+    assert left[0] == max(0, times - 3)
+    assert ("worked for 1e+03 ms of CPU time" in result.reason) == (status == Status.CRASHED)
 
 
 def test_an_endless_loop_times_out(bench: Bench) -> None:

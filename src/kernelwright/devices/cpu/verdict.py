@@ -19,11 +19,15 @@ _CHECK_OF_FINDING: Final = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """Why a case failed, and the check that says so (none for what cannot run here)."""
+    """Why a case failed, and the check that says so (none for what cannot run here).
+
+    ``doubtful`` marks what a machine at fault looks like too: it counts when it is seen again.
+    """
 
     status: Status
     reason: str
     check: str = ""
+    doubtful: bool = False
 
 
 def judge(report: Report, case: str, first_run: int, budget_s: float, threads: int) -> Verdict | None:
@@ -50,12 +54,14 @@ def judge(report: Report, case: str, first_run: int, budget_s: float, threads: i
 
 
 def _late_work(report: Report, case: str, first_run: int, threads: int) -> Verdict | None:
-    """A run that said it had ended, and went on: its time would be a lie."""
+    """A run that said it had ended, and went on: its time would be a lie.
+
+    A host that takes a virtual CPU away looks like it: what it took is booked as CPU time of who ran there.
+    """
     for index, run in sorted(report.runs.items()):
         if run.cpu_ns > CPU_SLACK * threads * run.ns + CPU_SLACK_NS:
-            return Verdict(
-                Status.CRASHED, f"case {case} (run {first_run + index}): {_more(run)}", Check.RUN_LIMITS
-            )
+            where = f"case {case} (run {first_run + index})"
+            return Verdict(Status.CRASHED, f"{where}: {_more(run)}", Check.RUN_LIMITS, doubtful=True)
     return None
 
 
