@@ -1,8 +1,10 @@
 """Every way to a model keeps one contract; what is special to a way stands below."""
 
 import asyncio
+import contextlib
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import pytest
 
 from kernelwright.core.errors import UserError
 from kernelwright.generation.model import Model, ModelError, ModelRequest, Usage
+from kernelwright.generation.models import keeper
 from kernelwright.generation.models.command import Command
 from kernelwright.generation.models.mailbox import Mailbox
 from kernelwright.generation.models.opening import open_model
@@ -130,6 +133,24 @@ def ended(pid: int) -> bool:
         return True
 
 
+def agent(folder: Path, rest: str) -> str:
+    """A program that leaves a daemon, in a session of its own, and does the rest."""
+    daemon = f"(setsid sleep 60 >/dev/null 2>&1 & echo $! > {folder}/pid)"
+    return f"sh -c '{daemon}; {rest}'"
+
+
+async def written(file: Path) -> int:
+    """The number in a file, once it stands there."""
+    while not (text := content(file)).endswith("\n"):
+        await asyncio.sleep(0.02)
+    return int(text)
+
+
+def content(file: Path) -> str:
+    """The text of a file, empty where there is none."""
+    return file.read_text() if file.exists() else ""
+
+
 class TestCommand:
     """Programs that misbehave."""
 
@@ -159,29 +180,70 @@ class TestCommand:
             assert not marker.exists()
             await asyncio.sleep(0.1)
 
-    async def test_a_program_ends_with_its_starter(self, tmp_path: Path) -> None:
-        """Also when the starter is killed: nobody is left to end it."""
-        marker, alive = (
-            tmp_path / "pid",
-            "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).write_text(str(os.getpid())); time.sleep(60)",
-        )
-        (tmp_path / "agent.py").write_text(alive)
+    @pytest.mark.parametrize(
+        ("rest", "message"),
+        [
+            ("echo reply", ""),
+            ("exit 3", "exit code 3"),
+            ("kill -9 $$", "exit code 137"),
+            ("sleep 60", "no reply within"),
+            ("yes", "larger than"),
+        ],
+    )
+    async def test_no_daemon_outlives_the_request(self, tmp_path: Path, rest: str, message: str) -> None:
+        file, model = tmp_path / "pid", Command(agent(tmp_path, rest))
+        with pytest.raises(ModelError, match=message) if message else contextlib.nullcontext():
+            assert (await model.ask(request(timeout_s=0.5))).text == "reply\n"
+        assert ended(int(file.read_text()))
+
+    async def test_no_daemon_outlives_a_request_that_is_given_up(self, tmp_path: Path) -> None:
+        asking = asyncio.create_task(Command(agent(tmp_path, "sleep 60")).ask(request()))
+        pid = await written(tmp_path / "pid")
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert ended(pid)
+
+    async def test_no_daemon_outlives_a_starter_that_is_killed(self, tmp_path: Path) -> None:
         starter = (
-            "import asyncio; from kernelwright.generation.models.command import Command;"
+            "import asyncio, sys; from kernelwright.generation.models.command import Command;"
             "from kernelwright.generation.model import ModelRequest;"
-            f"asyncio.run(Command('{sys.executable} {tmp_path}/agent.py {marker}').ask(ModelRequest('1', 'a', 'b')))"
+            "asyncio.run(Command(sys.argv[1]).ask(ModelRequest('1', 'a', 'b')))"
         )
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", starter)
-        while not marker.exists() or not marker.read_text():
-            await asyncio.sleep(0.02)
+        line = agent(tmp_path, "echo $$ > agent; sleep 60")
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", starter, line, cwd=tmp_path)
+        pids = [await written(tmp_path / name) for name in ("pid", "agent")]
         process.kill()
         await process.wait()
-        pid = int(marker.read_text())
         for _ in range(200):
-            if ended(pid):
+            if all(map(ended, pids)):
                 return
             await asyncio.sleep(0.02)
-        pytest.fail("the program lives on")
+        pytest.fail("the program or its daemon lives on")
+
+    async def test_what_writes_the_end_of_the_reply_may_end_last(self) -> None:
+        reply = await Command("sh -c '(sleep 0.2; echo two) & echo one'").ask(request())
+        assert reply.text == "one\ntwo\n"
+
+    async def test_who_keeps_the_pipes_open_is_not_waited_for(self, tmp_path: Path) -> None:
+        model = Command(f"sh -c 'setsid sleep 60 & echo $! > {tmp_path}/pid; echo reply'", grace_s=0.1)
+        assert (await model.ask(request())).text == "reply\n"
+        assert ended(int((tmp_path / "pid").read_text()))
+
+    async def test_a_signal_to_its_own_group_does_not_end_the_request(self) -> None:
+        reply = await Command("sh -c 'trap true TERM; kill -TERM 0; echo reply'").ask(request())
+        assert reply.text == "reply\n"
+
+    async def test_a_reply_may_end_before_its_program(self) -> None:
+        with pytest.raises(ModelError, match="exit code 4"):
+            await Command("sh -c 'exec >&- 2>&-; sleep 0.1; exit 4'").ask(request())
+
+    def test_children_are_found_where_the_kernel_does_not_list_them(self, tmp_path: Path) -> None:
+        with subprocess.Popen(["sleep", "60"]) as child:
+            assert child.pid in keeper.children(str(tmp_path / "none"))
+            assert child.pid in keeper.children()
+            child.kill()
+        assert child.pid not in keeper.children(str(tmp_path / "none"))
 
     @pytest.mark.parametrize("line", ["/nowhere/agent", "", "  ", "'open"])
     def test_a_line_that_is_no_command(self, line: str) -> None:

@@ -8,34 +8,32 @@ import shutil
 import signal
 import sys
 import time
+from pathlib import Path
+from typing import Final
 
 from kernelwright.core.errors import UserError
 from kernelwright.generation.model import ModelError, ModelReply, ModelRequest
 from kernelwright.generation.reply import MAX_REPLY_BYTES
 
 _ERROR_TEXT = 300
-_LAUNCHER = """
-import ctypes, os, sys
-ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
-if os.getppid() != int(sys.argv[1]):
-    sys.exit("the parent is gone")
-try:
-    os.execvp(sys.argv[2], sys.argv[2:])
-except OSError as error:
-    sys.exit(f"cannot be started: {error.strerror}")
-"""
-"""The program ends with us, also when we are killed (prctl(2))."""
+_KEEPER: Final = Path(__file__).with_name("keeper.py")
+_GRACE_S: Final = 2.0
+"""What the program started may still write of the reply for so long when it has ended itself."""
+_END_S: Final = 10.0
+"""The keeper needs no more to end everything; it is ended then itself."""
 
 
 class Command:
     """Implements :class:`~kernelwright.generation.model.Model` for any program, such as a coding agent.
 
     Runs as the user who starts it, with the user's environment: it is the user's own program. No shell is used.
+    Nothing that it started outlives the request (:mod:`~kernelwright.generation.models.keeper`), however that ends.
     Raises UserError when the command line cannot be read.
     """
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, grace_s: float = _GRACE_S) -> None:
         self.name = f"command:{line}"
+        self._grace_s = grace_s
         try:
             self._arguments = shlex.split(line)
         except ValueError as error:
@@ -53,7 +51,7 @@ class Command:
         text = f"{request.instructions.rstrip()}\n\n{request.prompt.rstrip()}\n"
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-c", _LAUNCHER, str(os.getpid())),
+                *(sys.executable, "-I", "-S", str(_KEEPER), str(os.getpid()), str(self._grace_s)),
                 *self._arguments,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -95,28 +93,39 @@ async def _exchange(process: asyncio.subprocess.Process, text: bytes) -> tuple[b
     _, out, errors = await asyncio.gather(
         give(process.stdin), _bounded(process.stdout, process), _bounded(process.stderr, process)
     )
+    _tell(process, signal.SIGUSR1)
     await process.wait()
     return out, errors
 
 
 async def _bounded(stream: asyncio.StreamReader, process: asyncio.subprocess.Process) -> bytes:
-    """At most one byte more than a reply may have; who writes more is ended."""
+    """What a reply may have, and a little more; who writes more is ended. The rest is read and thrown away."""
     found = b""
     while piece := await stream.read(1 << 16):
-        found += piece
         if len(found) > MAX_REPLY_BYTES:
-            _kill(process)
-            return found
+            _tell(process, signal.SIGTERM)
+        else:
+            found += piece
     return found
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """The whole session ends: the program may have started others, which may keep its pipes open."""
-    _kill(process)
-    await process.wait()
+    """Everything ends that the program started, in whatever session: the keeper does it, and ends last."""
+    assert process.stdout
+    assert process.stderr
+    _tell(process, signal.SIGTERM)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_END_S):  # asyncio may not tell an end while its pipes are full
+            await asyncio.gather(process.wait(), _drain(process.stdout), _drain(process.stderr))
+    # Ends the keeper where it is still there.
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no other way
 
 
-def _kill(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+async def _drain(stream: asyncio.StreamReader) -> None:
+    while await stream.read(1 << 16):
+        pass
+
+
+def _tell(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(number)
