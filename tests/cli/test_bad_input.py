@@ -167,7 +167,8 @@ def test_the_folder_that_one_is_in_is_a_problem_and_a_mark_before_its_text_is_no
         (("run", "vector_add", "--seconds", "abc"), "'abc' is no number"),
         (("run", "vector_add", "--seconds", "inf"), "inf is not from 1 to 86400"),
         (("run", "vector_add", "--max-cost", "nan"), "'nan' is no number"),
-        (("resume", "last", "--seconds", "inf"), "inf is not from 1 to 1000000000"),
+        (("resume", "last", "--seconds", "inf"), "inf is not from 1 to 86400"),
+        (("resume", "last", "--seconds", "86401"), "86401 is not from 1 to 86400"),
     ],
 )
 def test_endings_and_numbers_that_say_nothing(fails: Fails, command: tuple[str, ...], told: str) -> None:

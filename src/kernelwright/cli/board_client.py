@@ -63,7 +63,7 @@ def submit(
     ] = None,
     wait: WaitOption = False,
 ) -> int:
-    """Send a kernel to a board. The same file again is the same submission."""
+    """Send a kernel to a board. The same kernel, configuration and mode again are the same submission."""
     template, asked = read_template(file), _mode(mode)
     candidate = Candidate(template, Configuration(dict(_value(text) for text in values or [])))
 

@@ -28,14 +28,14 @@ from kernelwright.leaderboard.untrusted import line
 TOP: Final = 10
 T = TypeVar("T")
 
-BoardArgument = Annotated[str, typer.Argument(help="kernelbot:, or kernelbot:NAME@GPU.")]
+BoardArgument = Annotated[str, typer.Argument(help="kernelbot:NAME@GPU.")]
 ServerOption = Annotated[
     str | None, typer.Option("--server", help="GPU MODE's server; by default POPCORN_API_URL.")
 ]
 
 
 def list_boards(
-    url: BoardArgument = SCHEME,
+    url: Annotated[str, typer.Argument(help="kernelbot: is all that there is.")] = SCHEME,
     server: ServerOption = None,
     ended: Annotated[bool, typer.Option("--ended", help="Also boards past their deadline.")] = False,
     as_json: JsonOption = False,

@@ -51,7 +51,9 @@ def evaluate_batch(
     file: Annotated[Path, typer.Argument(help="A file of export-batch.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where results are appended.")],
     device: DeviceOption = "auto",
-    compile_workers: Annotated[int, typer.Option(min=1, max=256, help="Parallel compilers.")] = 4,
+    compile_workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Parallel compilers, at most one a core.")
+    ] = 4,
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> int:

@@ -33,8 +33,12 @@ DETACHED = "detached"
 
 ProblemArgument = Annotated[str, typer.Argument(help="A bundled problem's name, or the folder of your own.")]
 DeviceOption = Annotated[str, typer.Option("--device", "-d", help="auto, cuda:N or cpu.")]
+CampaignDeviceOption = Annotated[
+    str,
+    typer.Option("--device", "-d", help="auto, cuda:N, cpu, or detached:DIR for one of another machine."),
+]
 DirOption = Annotated[Path, typer.Option("--dir", help="Where campaigns are kept.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for scripts.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
 CampaignArgument = Annotated[
     str, typer.Argument(help="Id of a campaign, an unambiguous start of it, or 'last'.")
 ]
@@ -89,7 +93,9 @@ SubmitOption = Annotated[
 ]
 MaxSubmissionsOption = Annotated[
     int | None,
-    typer.Option(min=1, max=10_000, help="Most ranked submissions of the campaign, 20 by default."),
+    typer.Option(
+        min=1, max=10_000, help="Most ranked submissions of the whole campaign, 20 where nothing was said."
+    ),
 ]
 UncalibratedOption = Annotated[
     bool,

@@ -85,7 +85,7 @@ def replay(
     directory: DirOption = DEFAULT_DIR,
     as_json: JsonOption = False,
 ) -> int:
-    """Repeat a campaign's win: reproduced or not, by how much, and why. Exit code 0 only when reproduced."""
+    """Repeat a campaign's win: reproduced or not, by how much, and why. Exit code 1 unless reproduced."""
     if mode not in {Mode.REGENERATE, Mode.ALL} and (model or evaluations or seconds):
         raise UserError("--model, --evaluations and --seconds are for --mode regenerate (or all)")
     ways = [each for each in (Mode.REDERIVE, Mode.REBUILD, Mode.REGENERATE) if mode in {each, Mode.ALL}]

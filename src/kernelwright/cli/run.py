@@ -21,7 +21,7 @@ from kernelwright.cli.options import (
     DEFAULT_DIR,
     BoardOption,
     CampaignArgument,
-    DeviceOption,
+    CampaignDeviceOption,
     DirOption,
     GoalOption,
     JsonOption,
@@ -55,14 +55,16 @@ SecondsOption = Annotated[
 
 def run(
     problem: ProblemArgument,
-    device: DeviceOption = "auto",
+    device: CampaignDeviceOption = "auto",
     seconds: SecondsOption = 120.0,
     evaluations: Annotated[
         int | None, typer.Option(min=1, help="Budget in experiments, baseline included.")
     ] = None,
     objective: Annotated[ObjectiveName | None, typer.Option(help="By default the problem's own.")] = None,
     slow_cases: SlowOption = None,
-    compile_workers: Annotated[int, typer.Option(min=1, max=256, help="Parallel compilers.")] = 4,
+    compile_workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Parallel compilers, at most one a core.")
+    ] = 4,
     seed: Annotated[int, typer.Option(min=0, help="Seed of inputs and search.")] = 0,
     no_catalogue: Annotated[
         bool, typer.Option("--no-catalogue", help="Start from the baseline alone.")
@@ -126,7 +128,9 @@ def resume(
     campaign: CampaignArgument = "last",
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", "-t", parser=number_between(1, 1e9), help="New total time budget."),
+        typer.Option(
+            "--seconds", "-t", parser=number_between(1, 86400), help="New total time budget, at most 86400."
+        ),
     ] = None,
     evaluations: Annotated[int | None, typer.Option(min=1, help="New total budget in experiments.")] = None,
     strict: StrictOption = False,
