@@ -15,6 +15,7 @@ import pytest
 
 from kernelwright.certificate import certify
 from kernelwright.cli.main import main
+from kernelwright.memory.claims import Standing
 from kernelwright.memory.records import ProfileRecord
 from kernelwright.memory.store import Memory
 from kernelwright.report import Records, Report, as_html, as_json, as_markdown, build_report, overview
@@ -263,21 +264,30 @@ def test_a_report_beside_a_writer(tmp_path: Path) -> None:
     assert report.headline.experiments == 20
 
 
-def test_a_killed_campaign_is_told_as_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+SEEN = {
+    Standing.GONE: ("interrupted", "The campaign's process is gone: 'kernelwright resume' goes on with it."),
+    Standing.UNSEEN: ("unknown", "Whether the campaign still runs cannot be seen from here"),
+    Standing.RUNNING: ("running", "The campaign is running: this is what is recorded so far."),
+}
+
+
+@pytest.mark.parametrize("standing", SEEN)
+def test_what_became_of_a_campaign_is_told_as_far_as_it_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], standing: Standing
 ) -> None:
+    state, words = SEEN[standing]
     write(tmp_path / "memory.db", 20, state="running")
-    monkeypatch.setattr(Memory, "abandoned", lambda *_: True)
+    monkeypatch.setattr(Memory, "standing", lambda *_: standing)
     with Memory.open(tmp_path / "memory.db", read_only=True) as memory:
         head = build_report(memory, memory.campaign(NAME)).headline
         assert memory.campaign(NAME).state == "running"
-    assert head.state == "interrupted"
-    assert head.notes[0] == "The campaign's process is gone: 'kernelwright resume' goes on with it."
+    assert head.state == state
+    assert head.notes[0].startswith(words)
     with pytest.raises(SystemExit) as ended:
         main(["show", "--json", "--dir", f"{tmp_path}"])
     assert ended.value.code == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["state"], told["headline"]["state"]) == ("interrupted", "interrupted")
+    assert (told["state"], told["headline"]["state"]) == (state, state)
 
 
 def test_a_long_campaign_stays_small(build: Build) -> None:

@@ -16,7 +16,7 @@ from typing import Final, Self
 
 from kernelwright.core.errors import MemoryFileError
 from kernelwright.core.outcome import Status
-from kernelwright.memory.claims import Claims, this_process
+from kernelwright.memory.claims import Claims, Standing
 from kernelwright.memory.database import Database, Value, damaged
 from kernelwright.memory.opening import discard_unused, open_for_reading, open_for_writing
 from kernelwright.memory.records import (
@@ -169,7 +169,7 @@ class Memory:
                     f"{self.path}: the campaign {campaign} is being run by another process: "
                     "wait for its end, or stop it first"
                 )
-            self.note(campaign, _RUNNER, this_process())
+            self.note(campaign, _RUNNER, self._claims.holder())
 
     def progress(self, campaign: str, state: str, seconds: float) -> None:
         """State and used time of a campaign."""
@@ -188,17 +188,18 @@ class Memory:
 
     # -- reading --------------------------------------------------------------------------------------
 
-    def abandoned(self, campaign: str) -> bool:
-        """Whether the campaign stands as running and its process is surely gone. Nothing is written."""
+    def standing(self, campaign: str) -> Standing | None:
+        """What can be told of the process of a campaign that stands as running; ``None`` of others. Nothing is written.
+
+        ``None`` also where nobody noted who runs it, as older versions did not.
+        """
         query = "SELECT c.rowid, e.value FROM campaigns c JOIN environment e ON e.campaign = c.id WHERE c.id = ? AND e.key = ?"
-        for row, holder in self._database.rows(query, campaign, _RUNNER):
-            if self._claims.gone(row, holder):  # one that has come to its end noted so before it let go
-                return bool(
-                    self._database.rows(
-                        "SELECT 1 FROM campaigns WHERE id = ? AND state = ?", campaign, _RUNNING
-                    )
-                )
-        return False
+        for row, note in self._database.rows(query, campaign, _RUNNER):
+            found = self._claims.standing(row, note)
+            # One that has come to its end noted so before it let go: asked in this order, an end is never missed.
+            if self._database.rows("SELECT 1 FROM campaigns WHERE id = ? AND state = ?", campaign, _RUNNING):
+                return found
+        return None
 
     def campaigns(self) -> list[CampaignRecord]:
         """All campaigns, oldest first."""

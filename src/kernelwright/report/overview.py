@@ -6,6 +6,7 @@ from typing import Final
 
 from kernelwright.certificate.facts import BASELINE
 from kernelwright.core.outcome import Status
+from kernelwright.memory.claims import Standing
 from kernelwright.report.board import ranks_by_candidate
 from kernelwright.report.models import Headline, Mark, MilestoneRow, Overview, Step, Trajectory
 from kernelwright.report.records import Records, cost_of
@@ -91,9 +92,16 @@ def _notes(records: Records) -> tuple[str, ...]:
         "interrupted": "The campaign was interrupted: 'kernelwright resume' goes on with it.",
         "failed": "The campaign failed: its baseline could not be measured.",
     }
-    if records.abandoned:
-        states["interrupted"] = "The campaign's process is gone: 'kernelwright resume' goes on with it."
-    notes = [states[records.campaign.state]] if records.campaign.state in states else []
+    seen = {
+        Standing.RUNNING: "The campaign is running: this is what is recorded so far.",
+        Standing.GONE: "The campaign's process is gone: 'kernelwright resume' goes on with it.",
+        Standing.UNSEEN: (
+            "Whether the campaign still runs cannot be seen from here (it ran on another machine, or this is a copy): "
+            "'kernelwright resume' goes on with it when it does not."
+        ),
+    }
+    note = states.get(records.campaign.state, "") if records.standing is None else seen[records.standing]
+    notes = [note] if note else []
     if records.device.get("kind") == "cpu":
         notes.append("These are CPU times: they say nothing about a GPU.")
     if records.settings.get("slow_cases"):

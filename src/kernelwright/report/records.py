@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 
 from kernelwright.certificate.facts import BASELINE
 from kernelwright.core.outcome import Status
+from kernelwright.memory.claims import Standing
 from kernelwright.memory.records import (
     CampaignRecord,
     CertificateRecord,
@@ -23,7 +24,7 @@ from kernelwright.memory.records import (
 )
 from kernelwright.memory.store import Memory
 
-INTERRUPTED: Final = "interrupted"
+_SHOWN: Final = {Standing.GONE: "interrupted", Standing.UNSEEN: "unknown"}
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Records:
     notes: Mapping[str, str]
     submissions: tuple[SubmissionRecord, ...] = ()
     places: tuple[PlaceRecord, ...] = ()
-    abandoned: bool = False
-    """Its process is gone without an end; ``campaign.state`` is ``interrupted`` then."""
+    standing: Standing | None = None
+    """Of a campaign without an end: ``campaign.state`` is ``interrupted`` when its process is gone, ``unknown`` when it is not seen."""
 
     @classmethod
     def read(cls, memory: Memory, campaign: CampaignRecord) -> Self:
@@ -50,10 +51,10 @@ class Records:
         name = campaign.id
         milestones, duels = memory.milestones(name), memory.duels(name)
         experiments = tuple(memory.experiments(name))
-        abandoned = memory.abandoned(name)
+        standing = memory.standing(name)
         known = {experiment.number for experiment in experiments}
         return cls(
-            campaign=replace(campaign, state=INTERRUPTED) if abandoned else campaign,
+            campaign=replace(campaign, state=_SHOWN[standing]) if standing in _SHOWN else campaign,
             experiments=experiments,
             templates=memory.templates(name),
             milestones=tuple(m for m in milestones if m.experiment in known),
@@ -64,7 +65,7 @@ class Records:
             notes=memory.notes(name),
             submissions=tuple(memory.submissions(name)),
             places=tuple(memory.places(name)),
-            abandoned=abandoned,
+            standing=standing,
         )
 
     @cached_property
