@@ -17,6 +17,7 @@ from kernelwright.cli.main import main
 from kernelwright.core.candidate import parse_template
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "kernelwright"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -40,6 +41,7 @@ SHORTER_IN = {
     "profile": "tests/cli/test_profile.py::test_the_cpu_has_a_digest_of_level_0",
     "bench": "tests/optimiser/test_replay.py::test_the_command_plays_in_parallel",
 }
+SHELLS = {"console", "bash", "sh", "shell"}
 # What belongs to the system and not to us.
 SYSTEM = {"apt-get", "cd", "git"}
 
@@ -58,7 +60,7 @@ def commands_of(text: str, document: str) -> Iterator[Command]:
     """Commands of shell blocks. In console blocks they begin with ``$``; the other lines are output."""
     for fence in FENCE.finditer(text):
         language, block = fence.groups()
-        if language not in {"console", "bash", "sh", "shell"}:
+        if language not in SHELLS:
             continue
         first = text[: fence.start()].count("\n") + 2
         block = re.sub(r"\\\n\s*", "  ", block)
@@ -76,11 +78,14 @@ INLINE = [
     Command(path.name, text[: found.start()].count("\n") + 1, tuple(shlex.split(found.group(1))))
     for path in DOCUMENTS
     for text in [path.read_text(encoding="utf-8")]
-    for found in re.finditer(r"`((?:kernelwright|make) [^`\n]+)`", text)
+    for found in re.finditer(r"`((?:kernelwright|make|python bench/\S+)(?: [^`\n]+)?)`", text)
+    if found.group(1) != "kernelwright"
 ]
 OURS = [c for c in ALL if c.words[0].removeprefix(".venv/bin/") == "kernelwright"]
 MAKE = [c for c in [*ALL, *INLINE] if c.words[0] == "make"]
-SCRIPTS = [c for c in ALL if c.words[0].rpartition("/")[2] in {"python", "python3"}]
+SCRIPTS = [c for c in [*ALL, *INLINE] if c.words[0].rpartition("/")[2] in {"python", "python3"}]
+HIDDEN = re.compile(r"^\s*(?:\$ )?(?:kernelwright|make|python) .*", re.MULTILINE)
+FILE = re.compile(r"`([a-z_]+(?:/[a-z_0-9]+)*(?:/[a-z_0-9]+\.(?:py|cu|toml|md)|/))`")
 
 
 def test_there_is_something_to_check() -> None:
@@ -95,6 +100,14 @@ def test_no_command_is_of_a_kind_that_nobody_checks() -> None:
     for place in SHORTER_IN.values():
         file, _, name = place.partition("::")
         assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_no_command_hides_where_nobody_looks(path: Path) -> None:
+    """In a block without a shell's name, or an indented one."""
+    text = path.read_text(encoding="utf-8")
+    shells = {fence.group(0) for fence in FENCE.finditer(text) if fence.group(1) in SHELLS}
+    assert HIDDEN.findall("".join(re.split("|".join(map(re.escape, shells)) or "$^", text))) == []
 
 
 @pytest.mark.parametrize("command", MAKE, ids=str)
@@ -121,7 +134,7 @@ def test_the_script_exists_and_knows_its_options(
         assert option.partition("=")[0] in shown
 
 
-@pytest.mark.parametrize("command", [*OURS, *(c for c in INLINE if c not in MAKE)], ids=str)
+@pytest.mark.parametrize("command", [*OURS, *(c for c in INLINE if c.words[0] == "kernelwright")], ids=str)
 def test_the_command_and_its_options_exist(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert parsed(command.words[1:]) == 0, capsys.readouterr().err
     assert "Usage: kernelwright" in capsys.readouterr().out
@@ -192,3 +205,24 @@ def test_the_plans_in_the_documents_are_plans() -> None:
 def test_links_lead_somewhere(path: Path) -> None:
     targets = [t for t in LINK.findall(path.read_text(encoding="utf-8")) if "://" not in t]
     assert [t for t in targets if not (path.parent / t).exists()] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_files_that_are_named_are_there(path: Path) -> None:
+    """From the root, from the package, or of the gauntlet; ``board/`` is made by an import."""
+    named = FILE.findall(path.read_text(encoding="utf-8"))
+    tops = (ROOT, PACKAGE, ROOT / "tests" / "gauntlet")
+    missing = {name for name in named if not any((top / name).exists() for top in tops)}
+    assert missing <= {"board/"}
+    if path.name == "design.md":
+        assert {"cli/run.py", "memory/store.py", "harness/sandbox/"} <= set(named)
+
+
+def test_the_gauntlet_is_as_large_as_it_is_said_to_be() -> None:
+    files = {kind: sorted((ROOT / "tests/gauntlet" / kind).glob("*.cu")) for kind in ("cheats", "honest")}
+    table = (ROOT / "docs/gauntlet.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `((?:cheats|honest)/[^`]+)`", table, re.MULTILINE)
+    assert rows == [f"{kind}/{file.name}" for kind, found in files.items() for file in found]
+    cheats, honest = len(files["cheats"]), len(files["honest"])
+    assert f"{cheats} cheats and {honest} honest candidates" in README
+    assert f"{cheats} cheats, " in table
