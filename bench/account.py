@@ -10,7 +10,6 @@ measured on the same device; ``--replies`` writes the replies for ``--model reco
 
 import argparse
 import json
-import lzma
 import tempfile
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from kernelwright.generation.models.recorded import reply_line
 from kernelwright.generation.reply import ReplyFault, parse_reply
 from kernelwright.memory.records import CampaignRecord, Experiment, TemplateRecord
 from kernelwright.memory.store import Memory
+from recorded_campaigns import unpack
 
 Row = tuple[str, float, float]
 
@@ -101,14 +101,6 @@ def show(memory: Memory, campaign: CampaignRecord, vendor: float | None) -> None
         print(f"  of the vendor's time: {confirmed['incumbent_ms'] / vendor:.3f}x")
 
 
-def unpacked(path: Path, folder: Path) -> Path:
-    if path.suffix != ".xz":
-        return path
-    plain = folder / path.stem
-    plain.write_bytes(lzma.decompress(path.read_bytes()))
-    return plain
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -119,7 +111,8 @@ def main() -> None:
     parser.add_argument("--replies", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = unpacked(options.memory, Path(folder))
+        packed = options.memory.suffix == ".xz"
+        path = unpack(options.memory, Path(folder)) if packed else options.memory
         with Memory.open(path, create=False, read_only=True) as memory:
             campaign = memory.campaign(options.campaign)
             show(memory, campaign, options.vendor)

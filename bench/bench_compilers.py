@@ -10,7 +10,6 @@ live there. Each row is one candidate; its ratio is nvcc's time over NVRTC's by 
 import argparse
 import asyncio
 import json
-import lzma
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -29,17 +28,10 @@ from kernelwright.harness.protocol import Built
 from kernelwright.harness.setup import WorkerSetup
 from kernelwright.harness.worker.devices import DeviceMaker
 from kernelwright.problems.loader import load_problem
+from recorded_campaigns import RECORDED, packed, unpack
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
-RECORDED = {
-    "gemm": "gemm",
-    "catalogue_gemm": "gemm",
-    "softmax": "softmax",
-    "catalogue_softmax": "softmax",
-    "reduce_sum": "reduce_sum",
-    "layer_norm": str(ROOT / "examples" / "layer_norm"),
-}
 BOARDS = ("histogram", "matmul", "grayscale", "vectoradd")
 MARK = "// by nvrtc"
 """What the pair differs in: a source with it goes through NVRTC."""
@@ -90,10 +82,7 @@ def candidates(folder: Path, chosen: list[str]) -> Iterator[tuple[str, str, Cand
     for name, problem in RECORDED.items():
         if name not in chosen:
             continue
-        path = folder / name / "memory.db"
-        path.parent.mkdir()
-        path.write_bytes(lzma.decompress((BENCH / "campaigns_h200" / f"{name}.db.xz").read_bytes()))
-        with Memory.open(path, create=False) as memory:
+        with Memory.open(unpack(packed(name), folder / name), create=False) as memory:
             yield name, problem, read_subject(memory, "last", problem).facts().candidate
     for name in BOARDS:
         if name in chosen:

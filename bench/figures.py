@@ -8,7 +8,6 @@ code 1 when a part failed, was cut off, or was left out.
 """
 
 import argparse
-import lzma
 import os
 import signal
 import subprocess
@@ -17,17 +16,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from recorded_campaigns import RECORDED, packed, unpack
+
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
-RECORDED = {
-    "softmax": "softmax",
-    "reduce_sum": "reduce_sum",
-    "gemm": "gemm",
-    "layer_norm": "examples/layer_norm",
-    "catalogue_softmax": "softmax",
-    "catalogue_gemm": "gemm",
-}
-"""Memories in ``campaigns_h200`` and their problems; the first four were led by a language model."""
 PYTHON = sys.executable
 
 
@@ -96,16 +88,12 @@ SPREAD = ("--parts", "spread", "--largest", "600")
 DUELS = ("--parts", "equal", "one_percent")
 
 
-def unpack(out: Path) -> None:
+def lay_out(out: Path) -> None:
     """Memories of recorded campaigns, writable: a newer version brings them up to date first."""
     from kernelwright.memory.store import Memory
 
     for name in RECORDED:
-        folder = out / "memories" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        packed = BENCH / "campaigns_h200" / f"{name}.db.xz"
-        (folder / "memory.db").write_bytes(lzma.decompress(packed.read_bytes()))
-        with Memory.open(folder / "memory.db", create=False):
+        with Memory.open(unpack(packed(name), out / "memories" / name), create=False):
             pass
 
 
@@ -149,7 +137,7 @@ def main() -> int:
             print(f"{part.name:18} {part.limit_s:4.0f} s  {part.published:18} {' '.join(part.words[1:])}")
         return 0
     out.mkdir(parents=True, exist_ok=True)
-    unpack(out)
+    lay_out(out)
     end = time.monotonic() + options.seconds
     bad = 0
     for part in every:
