@@ -141,6 +141,6 @@ def _cell(row: SelfTestRow | None) -> Text:
 
 
 @app.command("schema")
-def schema(indent: Annotated[int, typer.Option(min=0, max=8)] = 2) -> None:
+def schema(indent: Annotated[int, typer.Option(min=0, max=8, help="Spaces a level.")] = 2) -> None:
     """JSON schema of problem.toml."""
     typer.echo(json.dumps(problem_schema(), indent=indent))
