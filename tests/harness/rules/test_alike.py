@@ -2,10 +2,9 @@
 
 import pytest
 
+from kernelwright.core.compilers import COMPILERS, GUARDS
 from kernelwright.core.rules import CandidateRules
-from kernelwright.harness.rules.alike import EXPORT_REFUSES
 from kernelwright.harness.rules.source import check_source
-from kernelwright.leaderboard.export import text as export
 
 PLAN = """/* kernelwright
 [tune]
@@ -88,5 +87,5 @@ def test_allowed(source: str) -> None:
 @pytest.mark.parametrize("name", ["__CUDACC_RTC__", "__NVCC__", "__GNUC__", "__clang__", "__cplusplus", "__linux__",
                                   "__x86_64__", "__CUDA_ARCH_LIST__", "_MSC_VER", "_WIN32", "NDEBUG"])  # fmt: skip
 def test_what_conditions_may_ask_for_besides_is_refused_by_an_export(name: str) -> None:
-    assert EXPORT_REFUSES.fullmatch(name)
-    assert export._COMPILERS.fullmatch(name)
+    assert GUARDS.fullmatch(name)
+    assert COMPILERS.fullmatch(name)

@@ -11,17 +11,11 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final
 
+from kernelwright.core.compilers import ALIKE, GUARDS
 from kernelwright.core.lexer import Directive, Lexed
 from kernelwright.core.plan import DEVICE_NAMES, Plan
 from kernelwright.harness.rules.macros import pasted
 
-EXPORT_REFUSES: Final = re.compile(
-    r"__(?:CUDACC|NVCC|GNUC|clang__|cplusplus|linux|x86_64|CUDA_ARCH_)\w*|_MSC_VER|_WIN32|NDEBUG"
-)
-"""A board gets no text with these; elsewhere they are harmless."""
-_ALIKE: Final = frozenset(
-    {"defined", "true", "false", "KERNELWRIGHT_CPU", "KERNELWRIGHT_CUDA", "__CUDA_ARCH__"}
-)
 _OF_HEADERS: Final = re.compile(r"(?:NV|CCCL|CUB|THRUST|LIBCUDACXX)_[A-Z]\w*|_+[A-Z]\w*")
 _OF_LANGUAGE: Final = frozenset(
     {"_Pragma", "_Float16", "_Bool", "_Static_assert", "__CUDA_ARCH__", "__VA_ARGS__"}
@@ -72,14 +66,14 @@ def _macros(text: Lexed, plan: Plan | None) -> Iterator[tuple[int, str]]:
     for word, offset in pasted(text, sorted(names)):
         yield offset, f"pastes tokens that give the macro {word!r}: write it out"
     for token in text.all_tokens:
-        if token.kind == "word" and token.text.startswith("KERNELWRIGHT_") and token.text not in _ALIKE:
+        if token.kind == "word" and token.text.startswith("KERNELWRIGHT_") and token.text not in ALIKE:
             yield (
                 token.offset,
                 f"{token.text!r}: names with KERNELWRIGHT_ are not for candidates, use another",
             )
     for directive in text.directives:
         words = [token.text for token in directive.tokens]
-        if directive.name in {"define", "undef"} and words and words[0] in _ALIKE:
+        if directive.name in {"define", "undef"} and words and words[0] in ALIKE:
             yield (
                 directive.offset,
                 f"a macro named {words[0]!r} means something else already: use another name",
@@ -89,7 +83,7 @@ def _macros(text: Lexed, plan: Plan | None) -> Iterator[tuple[int, str]]:
 
 
 def _allowed(name: str) -> bool:
-    return name in _OF_LANGUAGE or bool(EXPORT_REFUSES.fullmatch(name))
+    return name in _OF_LANGUAGE or bool(GUARDS.fullmatch(name))
 
 
 # -- conditions -------------------------------------------------------------------------------------------
@@ -109,7 +103,7 @@ class _Conditions:
 
     def __init__(self, text: Lexed, fixed: frozenset[str]) -> None:
         self.text = text
-        self.fixed = fixed | _ALIKE
+        self.fixed = fixed | ALIKE
         self.own = self.fixed
         self.frames: list[_Frame] = []
         self.strange = self._strange()
@@ -138,7 +132,7 @@ class _Conditions:
 
     def _foreign(self, directive: Directive) -> str:
         words = (token.text for token in directive.tokens if token.kind == "word")
-        return next((w for w in words if w not in self.own and not EXPORT_REFUSES.fullmatch(w)), "")
+        return next((w for w in words if w not in self.own and not GUARDS.fullmatch(w)), "")
 
     def _follow(self, directive: Directive) -> None:
         name = directive.name

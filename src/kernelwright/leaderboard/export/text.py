@@ -10,19 +10,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
+from kernelwright.core.compilers import ALIKE, COMPILERS
 from kernelwright.core.errors import PlanError
 from kernelwright.core.lexer import Directive, Lexed, Token, lex
 from kernelwright.leaderboard.kernelbot.facts import BANNED
 
 ARCH_MACRO: Final = "KERNELWRIGHT_ARCH"
 """Stands for ``__CUDA_ARCH__``, which nvcc's pass for the host lacks."""
-_ALIKE: Final = frozenset(
-    {"defined", "true", "false", "KERNELWRIGHT_CPU", "KERNELWRIGHT_CUDA", "__CUDA_ARCH__"}
-)
-_COMPILERS: Final = re.compile(
-    r"__(?:CUDACC|NVCC|GNUC|GNUG|clang|cplusplus|linux|unix|x86_64|amd64|aarch64|COUNTER|FILE|LINE|BASE_FILE|DATE"
-    r"|TIME|INCLUDE_LEVEL|OPTIMIZE|STDC|has_|CUDA_ARCH_|CUDA_API|CUDA_INCLUDE|NVRTC)\w*|_MSC_VER|_OPENMP|_WIN32|NDEBUG"
-)
 _BANNED: Final = re.compile(BANNED, re.IGNORECASE)
 _FOREIGN: Final = re.compile(r"(?:cuda|cu[A-Z]|CU_|__cu|nv)\w*")
 
@@ -118,7 +112,7 @@ def _check(lexed: Lexed, macros: frozenset[str]) -> None:
 
 
 def _check_token(token: Token) -> None:
-    if token.kind == "word" and token.text != "__CUDA_ARCH__" and _COMPILERS.fullmatch(token.text):
+    if token.kind == "word" and token.text != "__CUDA_ARCH__" and COMPILERS.fullmatch(token.text):
         raise _Refused(token.offset, f"{token.text} depends on the compiler: do without it")
     if not _BANNED.search(token.text):
         return
@@ -133,7 +127,7 @@ def _check_condition(directive: Directive, own: AbstractSet[str], following: str
     if directive.name == "ifndef" and words == [following]:
         return
     for word in words:
-        if word not in own and word not in _ALIKE:
+        if word not in own and word not in ALIKE:
             what = f"the condition asks for {word!r}, which compilers may answer differently: do without it"
             raise _Refused(directive.offset, what)
 
