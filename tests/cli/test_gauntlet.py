@@ -90,7 +90,7 @@ def test_failures_are_told_apart(capsys: pytest.CaptureFixture[str], tmp_path: P
         ("", "lacks its lines"),
         ('// gauntlet: problem = "vector_add"\n', "kind"),
         ('// gauntlet: problem = "vector_add"\n// gauntlet: kind = "cheat"\n', "a cheat needs 'row'"),
-        ("// gauntlet: problem = \n", "not TOML"),
+        ("// gauntlet: problem = \n", "not valid TOML"),
         ('// gauntlet: problem = "no_such"\n// gauntlet: kind = "honest"\n', "no_such"),
         ('// gauntlet: problem = "softmax"\n// gauntlet: kind = "honest"\n// gauntlet: row_ = ""\n', "row_"),
     ],

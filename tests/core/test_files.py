@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place, place_folder, read_bytes, read_text
+from kernelwright.core.files import place, place_folder, read_beginning, read_bytes, read_text
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         (os.mkdir, "is no ordinary file"),
         (lambda at: at.symlink_to("/dev/zero"), "is no ordinary file"),
         # Its size is 0 until it is read.
-        (lambda at: at.symlink_to("/proc/self/maps"), "is larger than 0 MiB"),
-        (lambda at: at.touch() or os.truncate(at, 1 << 40), "is larger than 0 MiB"),
+        (lambda at: at.symlink_to("/proc/self/maps"), "is larger than 1 KiB"),
+        (lambda at: at.touch() or os.truncate(at, 1 << 40), "is larger than 1 KiB"),
         (lambda at: at.symlink_to(at), "cannot be read: Too many levels"),
         (lambda at: None, "there is no such file"),
     ],
@@ -65,7 +65,16 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_what_could_be_endless_is_not_read(tmp_path: Path, make: Callable[[Path], None], told: str) -> None:
     make(tmp_path / "x")
     with pytest.raises(UserError, match=f"^{tmp_path}/x: {told}"):
-        read_bytes(tmp_path / "x", 100)
+        read_bytes(tmp_path / "x", 1 << 10)
+
+
+def test_of_what_is_longer_the_beginning_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"abcdef")
+    assert read_beginning(tmp_path / "x", 4) == b"abcd"
+    assert read_beginning(tmp_path / "x", 9) == b"abcdef"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="no ordinary file"):
+        read_beginning(tmp_path / "pipe", 4)
 
 
 def test_text_may_begin_with_a_mark_and_is_utf_8(tmp_path: Path) -> None:

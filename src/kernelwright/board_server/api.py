@@ -55,7 +55,7 @@ class Api:
         """The files of a problem's folder: a client can begin a campaign with them."""
         listing = self._service.listing(request.path_params["problem"])
         texts = {
-            "problem.toml": listing.toml,
+            "problem.toml": listing.problem.toml,
             "reference.py": listing.problem.reference_source,
             "baseline.cu": listing.problem.baseline_source,
         }

@@ -103,19 +103,17 @@ class Rules:
 
 @dataclass(frozen=True)
 class Listing:
-    """A problem on this server, with the protocol by which everybody is measured. ``toml`` is its description."""
+    """A problem on this server, with the protocol by which everybody is measured."""
 
     problem: Problem
     ranking: ObjectiveName
     slow_cases: bool
-    toml: str = field(repr=False)
 
     @classmethod
     def of(cls, name_or_path: str, *, slow_cases: bool, ranking: ObjectiveName | None = None) -> Self:
         """Raises ProblemError. The problem's own objective ranks unless another one is given."""
         problem = load_problem(name_or_path)
-        toml = (problem.folder / "problem.toml").read_text(encoding="utf-8")
-        return cls(problem, ranking or problem.objective, slow_cases, toml)
+        return cls(problem, ranking or problem.objective, slow_cases)
 
     @property
     def cases(self) -> Mapping[str, Case]:

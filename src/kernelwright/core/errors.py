@@ -7,6 +7,7 @@
     │   ├── ExpressionError  an expression of a plan or a problem (text, column)
     │   ├── PlanError        a template's plan (origin, line, column)
     │   ├── ProblemError     a problem folder (file, key)
+    │   ├── NoSuchFile       a file that is not there
     │   ├── MemoryFileError  the memory's file: newer version, not writable, damaged
     │   └── MissingError     something to install; carries the install line
     ├── HarnessError         our side of the harness failed; never blamed on a candidate
@@ -54,6 +55,10 @@ class PlanError(UserError):
 
 class ProblemError(UserError):
     """A problem folder is wrong: names the file and the key."""
+
+
+class NoSuchFile(UserError):  # noqa: N818 - reads as what happened
+    """There is no file of that name."""
 
 
 class MemoryFileError(UserError):

@@ -5,38 +5,75 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import NoSuchFile, UserError
 
 
 def read_bytes(path: Path, most: int) -> bytes:
     """What an ordinary file of at most ``most`` bytes holds; a pipe or a device could go on for ever.
 
-    Raises UserError, one line.
+    Raises UserError, one line (NoSuchFile where there is none).
     """
+    with _ordinary(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(most + 1) if size <= most else b""
+    if size > most or len(data) > most:
+        shown = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most >> 10} KiB"
+        raise UserError(f"{path}: is larger than {shown}, which is no file of this kind")
+    return data
+
+
+def read_beginning(path: Path, most: int) -> bytes:
+    """:func:`read_bytes` of a file that may hold more, which is left out."""
+    with _ordinary(path) as file:
+        return file.read(most)
+
+
+@contextmanager
+def _ordinary(path: Path) -> Iterator[BinaryIO]:
     try:
         # Without O_NONBLOCK a pipe would be waited for. What is looked at is what was opened.
         with open(path, "rb", opener=_opened) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise UserError(f"{path}: is no ordinary file: give one (of what a program writes, a copy)")
-            data = file.read(most + 1) if found.st_size <= most else b""
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _no_file(path)
+            yield file
     except FileNotFoundError:
-        raise UserError(f"{path}: there is no such file") from None
+        raise NoSuchFile(f"{path}: there is no such file") from None
     except OSError as error:
-        kind = "is no ordinary file" if error.errno in {errno.EISDIR, errno.ENXIO} else "cannot be read"
-        raise UserError(f"{path}: {kind}: {error.strerror}") from None
-    if found.st_size > most or len(data) > most:
-        raise UserError(f"{path}: is larger than {most >> 20} MiB, which is no file of this kind")
-    return data
+        if error.errno in {errno.EISDIR, errno.ENXIO}:
+            raise _no_file(path) from None
+        raise UserError(f"{path}: {unreadable(error)}") from None
+
+
+def _no_file(path: Path) -> UserError:
+    return UserError(f"{path}: is no ordinary file: give one (of what a program writes, a copy)")
+
+
+def unreadable(error: OSError) -> str:
+    """What the system says of a file or a folder, with the mend."""
+    mends = {
+        errno.EACCES: "give yourself the right to read it (chmod u+rX)",
+        errno.ELOOP: "its links lead in a circle: put an ordinary file there",
+        errno.ENOENT: "mend the link or remove it",
+        errno.ENOTDIR: "put a folder there, or remove it",
+    }
+    mend = mends.get(error.errno or 0, "put it where it can be read")
+    return f"cannot be read: {error.strerror}: {mend}"
 
 
 def read_text(path: Path, most: int) -> str:
     """:func:`read_bytes` of UTF-8 text; some editors begin it with a mark."""
+    return decoded(path, read_bytes(path, most))
+
+
+def decoded(path: Path, data: bytes) -> str:
+    """The text that was read of a file. Raises UserError."""
     try:
-        return read_bytes(path, most).decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: is not UTF-8 text at byte {error.start}: save it as UTF-8") from None
 

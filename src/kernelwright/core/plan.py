@@ -5,7 +5,6 @@ named values, scratch buffers and launches; docs/design.md section 2 has the for
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from kernelwright.core.errors import ExpressionError, PlanError
 from kernelwright.core.expressions import Expression, parse
 from kernelwright.core.launch import COMPILER_OPTIONS
 from kernelwright.core.space import Constraint, SearchSpace, Tunable
+from kernelwright.core.toml import TomlFault, parse_toml
 
 COMPILER_PREFIX = "compiler."
 DEVICE_NAMES = frozenset({"num_sms", "max_shared_bytes", "warp_size"})
@@ -46,7 +46,6 @@ MAX_VALUES = 1024
 MAX_PLAN_BYTES = 64 * 1024
 _PLAN = re.compile(r"\A\s*/\*[ \t]*kernelwright[ \t]*\r?\n(.*?)\*/", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -150,12 +149,10 @@ def parse_plan(text: str, origin: str = "candidate.cu") -> Plan:
     """Parse the plan of a whole ``.cu`` text. Raises PlanError with line and column in the file."""
     plan, first_line, _ = split_source(text, origin)
     try:
-        table = tomllib.loads(plan)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        place = _TOML_PLACE.search(str(error))
-        line, column = (int(place[1]) + first_line - 1, int(place[2])) if place else (first_line, 1)
-        message = _TOML_PLACE.sub("", str(error))
-        raise PlanError(f"the plan is not valid TOML: {message}", origin, line, column) from None
+        table = parse_toml(plan)
+    except TomlFault as fault:
+        line, column = first_line + max(fault.line - 1, 0), fault.column or 1
+        raise PlanError(f"the plan is not valid TOML: {fault.message}", origin, line, column) from None
     return _Reader(plan, first_line, origin).read(table)
 
 

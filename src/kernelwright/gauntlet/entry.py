@@ -1,7 +1,6 @@
 """One file of a gauntlet: a candidate, and what is said of it in its lines ``// gauntlet: KEY = VALUE``."""
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import read_text
 from kernelwright.core.outcome import Check
+from kernelwright.core.toml import TomlFault, parse_toml
 from kernelwright.problems.loader import load_problem
 
 Kind = Literal["cheat", "honest"]
@@ -103,9 +103,9 @@ def _header(text: str, path: Path) -> Header:
             f"{path}: lacks its lines '// gauntlet: KEY = VALUE' (problem, kind; a cheat: row, checks)"
         )
     try:
-        return Header.model_validate(tomllib.loads("\n".join(lines)), strict=False)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path}: its lines '// gauntlet:' are not TOML: {error}") from None
+        return Header.model_validate(parse_toml("\n".join(lines)), strict=False)
+    except TomlFault as fault:
+        raise UserError(f"{path}: its lines '// gauntlet:': {fault}") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "header"

@@ -101,8 +101,8 @@ def lock_path(uuid: str, folder: Path | None = None) -> Path:
 
 
 def _open(path: Path) -> int:
-    """Reading is enough for flock, and another user's file may not be written."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    """Reading is enough for flock, and another user's file may not be written; a pipe there is not waited for."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         try:
             return os.open(path, flags)

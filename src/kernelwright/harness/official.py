@@ -18,12 +18,11 @@ from kernelwright.harness.enclosure import Enclosure, Ran
 from kernelwright.leaderboard.base import Mode, Result, State
 from kernelwright.leaderboard.board_file import (
     BOARD_FILE,
-    SOURCES_FOLDER,
     SUBMISSION,
     Arguments,
     BoardFile,
-    check_sources,
     read_board_file,
+    read_sources,
 )
 from kernelwright.leaderboard.gpumode.answers import case_lines, read_result
 from kernelwright.leaderboard.kernelbot.facts import STAGES
@@ -62,13 +61,12 @@ async def replay(
     unknown seed would. Raises UserError where the folder has no evaluator that can be replayed.
     """
     board = read_board_file(folder)
-    check_sources(folder, board)
+    files = read_sources(folder, board)
     if board.language != "py" or board.multi_gpu:
         kind = "several GPUs" if board.multi_gpu else f"the language {board.language}"
         raise UserError(
             f"{folder / BOARD_FILE}: official timing is for Python on one GPU, this board has {kind}"
         )
-    files = {name: (folder / SOURCES_FOLDER / name).read_bytes().decode() for name in board.sources}
     cases = asked_cases(board, mode)
     files |= {SUBMISSION: submission, _CASES: case_lines(cases)}
     start = monotonic()

@@ -7,6 +7,8 @@ from typing import Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from kernelwright.core.errors import UserError
+from kernelwright.core.files import read_bytes
 from kernelwright.core.launch import ResolvedPlan
 
 JOB_FILE: Final = "job.json"
@@ -72,8 +74,7 @@ def write_progress(folder: Path, progress: Progress) -> None:
 def read_progress(folder: Path) -> Progress:
     """What was told last; it comes from beside a candidate, so anything odd counts as nothing."""
     try:
-        with (folder / PROGRESS_FILE).open("rb") as file:
-            progress: Progress = _PROGRESS.validate_json(file.read(MAX_PROGRESS_BYTES))
-    except (OSError, ValidationError):
+        progress: Progress = _PROGRESS.validate_json(read_bytes(folder / PROGRESS_FILE, MAX_PROGRESS_BYTES))
+    except (UserError, ValidationError):
         return Progress()
     return progress

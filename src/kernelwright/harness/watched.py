@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kernelwright.core.errors import UserError
+from kernelwright.core.files import read_beginning
 from kernelwright.harness.processes import kill_tree
 from kernelwright.harness.sandbox.bubblewrap import View, confined_command
 from kernelwright.harness.setup import WorkerSetup
@@ -108,7 +110,6 @@ async def _tail(stream: asyncio.StreamReader) -> bytes:
 def head(path: Path, most: int) -> str:
     """The beginning of a report, at most ``most`` bytes; empty when there is none."""
     try:
-        with path.open("rb") as file:
-            return file.read(most).decode(errors="replace")
-    except OSError:
+        return read_beginning(path, most).decode(errors="replace")
+    except UserError:
         return ""

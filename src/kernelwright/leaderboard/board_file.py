@@ -4,7 +4,6 @@ The board's own files lie untouched in ``board/``; ``sources`` holds their SHA-2
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
@@ -14,7 +13,9 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import NoSuchFile, UserError
+from kernelwright.core.files import decoded, read_bytes, read_text
+from kernelwright.core.toml import TomlFault, parse_toml
 from kernelwright.leaderboard.abi import Abi, Axis
 from kernelwright.leaderboard.base import Limits, Ranking
 
@@ -91,20 +92,21 @@ def read_board_file(folder: Path) -> BoardFile:
     return board
 
 
-def check_sources(folder: Path, board: BoardFile) -> None:
-    """The board's own files are there as they were imported. Raises UserError for the first that is not."""
+def read_sources(folder: Path, board: BoardFile) -> dict[str, str]:
+    """The board's own files, by name, as they were imported. Raises UserError for the first that is not."""
     if not board.sources:
         raise UserError(f"{folder / BOARD_FILE}: sources: the board's files were not kept: import it again")
-    for name, digest in board.sources.items():
-        path = folder / SOURCES_FOLDER / name
-        try:
-            if not path.is_file() or path.stat().st_size > MAX_BYTES:
-                raise UserError(f"{path}: is missing or no ordinary file: import the board's problem again")
-            found = sha256(path.read_bytes()).hexdigest()
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-        if found != digest:
-            raise UserError(f"{path}: is not the file that was imported: import the board's problem again")
+    return {name: _source(folder / SOURCES_FOLDER / name, digest) for name, digest in board.sources.items()}
+
+
+def _source(path: Path, digest: str) -> str:
+    try:
+        data = read_bytes(path, MAX_BYTES)
+    except NoSuchFile:
+        raise UserError(f"{path}: is missing: import the board's problem again") from None
+    if sha256(data).hexdigest() != digest:
+        raise UserError(f"{path}: is not the file that was imported: import the board's problem again")
+    return decoded(path, data)
 
 
 def _faults(board: BoardFile) -> list[tuple[str, str]]:
@@ -123,17 +125,13 @@ def _faults(board: BoardFile) -> list[tuple[str, str]]:
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        if path.exists() and (not path.is_file() or path.stat().st_size > MAX_BYTES):
-            raise UserError(f"{path}: is no ordinary file of at most {MAX_BYTES // 2**20} MiB")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        return parse_toml(read_text(path, MAX_BYTES))
+    except NoSuchFile:
         raise UserError(
             f"{path}: there is none: this problem is of no board ('kernelwright board import' makes one)"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{path}: not valid TOML: {' '.join(str(error).split())[:300]}") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except TomlFault as fault:
+        raise UserError(f"{path}: {fault}") from None
 
 
 def _no_unknown(

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from kernelwright.core import homes
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import NoSuchFile, UserError
+from kernelwright.core.files import read_text
 from kernelwright.leaderboard.origin import Origin, origin
 
 TOKEN_VARIABLE: Final = "KERNELWRIGHT_BOARD_TOKEN"  # noqa: S105 - a variable's name
 TOKEN_FILE: Final = Path(".config/kernelwright/board-token")
+MAX_FILE_BYTES: Final = 64 << 10
 HOW_TO_GIVE_ONE: Final = (
     f"a token is needed: put it into ${TOKEN_VARIABLE}, "
     f"or a line 'http://HOST:PORT TOKEN' with the board's server into ~/{TOKEN_FILE}"
@@ -35,11 +37,11 @@ def find_token(url: str, environment: Mapping[str, str] = os.environ, home: Path
 def _lines(path: Path) -> Iterator[tuple[Origin, str]]:
     """Servers with their tokens. A token without its server could go to any board that a command names."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+        text = read_text(path, MAX_FILE_BYTES)
+    except NoSuchFile:
         return
-    except (OSError, UnicodeDecodeError):
-        raise UserError(f"{path}: cannot be read as text: put lines 'http://HOST:PORT TOKEN' there") from None
+    except UserError as error:
+        raise UserError(f"{error}, with lines 'http://HOST:PORT TOKEN'") from None
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             server, _, token = line.strip().partition(" ")

@@ -1,10 +1,7 @@
 """Loads problem folders. Nothing of a folder is executed here: ``reference.py`` runs in the device worker."""
 
 import difflib
-import errno
 import os
-import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -17,11 +14,13 @@ import numpy as np
 from pydantic import ValidationError
 
 from kernelwright.core.case import Array, Buffer
-from kernelwright.core.errors import ProblemError
+from kernelwright.core.errors import NoSuchFile, ProblemError, UserError
+from kernelwright.core.files import read_text, unreadable
 from kernelwright.core.homes import expanded
 from kernelwright.core.identity import content_id
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.resolve import Signature
+from kernelwright.core.toml import TomlFault, parse_toml
 from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.check import array_shape, case_id, evaluate, faults
 from kernelwright.problems.inputs import Distribution, change_a_few, draw, generator
@@ -37,7 +36,6 @@ LARGE_BYTES = 4 << 20
 MAX_FILE_BYTES = 4 * 2**20
 MAX_NAME, MAX_FILE_NAME = 4000, 255
 """Characters of a path and of its last part (Linux, PATH_MAX and NAME_MAX)."""
-_TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ class Problem:
     baseline_source: str = field(repr=False)
     library_source: str = field(default="", repr=False)
     """What a user would call instead, in PyTorch; no part of the problem's identity: it decides nothing."""
+    toml: str = field(default="", repr=False)
+    """The specification as its author wrote it; empty for a problem out of a memory."""
 
     @property
     def name(self) -> str:
@@ -225,7 +225,7 @@ class Problem:
         try:
             paths = sorted(folder.iterdir()) if os.path.lexists(folder) else []
         except OSError as error:
-            raise ProblemError(f"{folder}: {_unreadable(error)}") from None
+            raise ProblemError(f"{folder}: {unreadable(error)}") from None
         return tuple((path.stem, _read(path, self.folder)) for path in paths if path.suffix == ".cu")
 
 
@@ -249,6 +249,7 @@ def load_problem(name_or_path: str | Path) -> Problem:
         reference_source=_read(folder / "reference.py", folder),
         baseline_source=_read(folder / "baseline.cu", folder),
         library_source=_read(folder / LIBRARY_FILE, folder) if os.path.lexists(folder / LIBRARY_FILE) else "",
+        toml=text,
     )
 
 
@@ -269,7 +270,7 @@ def _find(name_or_path: str | Path) -> Path:
         if path.is_dir():
             return path
     except OSError as error:
-        raise ProblemError(f"{path}: {_unreadable(error)}") from None
+        raise ProblemError(f"{path}: {unreadable(error)}") from None
     if os.sep in text or isinstance(name_or_path, Path):
         raise ProblemError(f"{path}: there is no such problem folder: give a folder with a problem.toml")
     close = difflib.get_close_matches(text, bundled_names(), n=1)
@@ -289,48 +290,27 @@ def strays(path: Path, folder: Path) -> bool:
 
 
 def _read(path: Path, folder: Path) -> str:
+    if strays(path, folder):
+        raise ProblemError(
+            f"{path}: is behind a link out of the problem's folder, or to what is hidden in it: put a copy there"
+        )
     try:
-        if strays(path, folder):
-            raise ProblemError(
-                f"{path}: is behind a link out of the problem's folder, or to what is hidden in it: put a copy there"
-            )
-        if path.exists() and not path.is_file():
-            raise ProblemError(f"{path}: cannot be read: it is no ordinary file: put an ordinary file there")
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise ProblemError(
-                f"{path}: is larger than {MAX_FILE_BYTES // 2**20} MiB, which is no problem file"
-            )
-        return path.read_text(encoding="utf-8-sig")  # some editors begin their files with a mark
-    except FileNotFoundError:
+        return read_text(path, MAX_FILE_BYTES)
+    except NoSuchFile:
         if path.is_symlink():
             reason = f"is a link to {path.readlink()}, where nothing is: mend the link or remove it"
             raise ProblemError(f"{path}: {reason}") from None
         raise ProblemError(f"{path}: the file is missing: a problem needs it, see docs/problems.md") from None
-    except UnicodeDecodeError as error:
-        raise ProblemError(f"{path}: is not UTF-8 text at byte {error.start}: save it as UTF-8") from None
-    except OSError as error:
-        raise ProblemError(f"{path}: {_unreadable(error)}") from None
-
-
-def _unreadable(error: OSError) -> str:
-    """What the system says, with the mend."""
-    mends = {
-        errno.EACCES: "give yourself the right to read it (chmod u+rX)",
-        errno.ELOOP: "its links lead in a circle: put an ordinary file there",
-        errno.ENOENT: "mend the link or remove it",
-        errno.ENOTDIR: "put a folder there, or remove it",
-    }
-    mend = mends.get(error.errno or 0, "put it where it can be read")
-    return f"cannot be read: {error.strerror}: {mend}"
+    except UserError as error:
+        raise ProblemError(str(error)) from None
 
 
 def _parse(text: str, path: Path) -> ProblemSpec:
     try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        place = _TOML_PLACE.search(str(error))
-        where = f"{path}:{place[1]}:{place[2]}" if place else str(path)
-        raise ProblemError(f"{where}: not valid TOML: {_TOML_PLACE.sub('', str(error))}") from None
+        table = parse_toml(text)
+    except TomlFault as fault:
+        where = f"{path}:{fault.line}:{fault.column}" if fault.line else str(path)
+        raise ProblemError(f"{where}: not valid TOML: {fault.message}") from None
     try:
         spec = ProblemSpec.model_validate(table)
     except ValidationError as error:

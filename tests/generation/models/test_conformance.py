@@ -274,12 +274,12 @@ class TestRecorded:
         file.write_text(text)
         with pytest.raises(UserError, match=message):
             Recorded(file)
-        with pytest.raises(UserError, match="No such file"):
+        with pytest.raises(UserError, match="no such file"):
             Recorded(tmp_path / "none")
         with pytest.raises(UserError, match="no ordinary file"):
             Recorded(Path("/dev/zero"))
         file.write_bytes(b"\xff\xfe")
-        with pytest.raises(UserError, match="no text"):
+        with pytest.raises(UserError, match="not UTF-8 text"):
             Recorded(file)
 
 

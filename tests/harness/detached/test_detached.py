@@ -134,6 +134,23 @@ async def test_an_evaluation_goes_on_after_a_kill(tmp_path: Path) -> None:
     assert import_results([path], results).known == 1
 
 
+async def test_the_device_is_known_before_the_results_that_wake_who_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, results = await exchanged(tmp_path)
+    (path / folders.DEVICE).unlink()
+    known: list[bool] = []
+    numbered = folders._numbered
+
+    def observed(folder: Path, suffix: str, data: bytes) -> Path:
+        known.append(Folder(path).device is not None)
+        return numbered(folder, suffix, data)
+
+    monkeypatch.setattr(folders, "_numbered", observed)
+    assert import_results([path], results).new == 1
+    assert known == [True]
+
+
 async def test_what_is_damaged_or_foreign_is_refused_and_nothing_is_placed(tmp_path: Path) -> None:
     path, results = await exchanged(tmp_path)
     header, line, _ = results.read_bytes().split(b"\n")

@@ -10,9 +10,9 @@ from kernelwright.leaderboard.base import Limits, Ranking
 from kernelwright.leaderboard.board_file import (
     BoardCase,
     BoardFile,
-    check_sources,
     format_board_file,
     read_board_file,
+    read_sources,
 )
 from tests.leaderboard.gpumode.support import numpy_board
 
@@ -95,10 +95,10 @@ def test_a_folder_of_no_board_says_so(tmp_path: Path) -> None:
 def test_a_changed_source_of_the_board_is_noticed(tmp_path: Path) -> None:
     folder = numpy_board(tmp_path)
     board = read_board_file(folder)
-    check_sources(folder, board)
+    read_sources(folder, board)
     (folder / "board" / "eval.py").write_text("print()", encoding="utf-8")
     with pytest.raises(UserError, match=r"eval\.py: is not the file"):
-        check_sources(folder, board)
+        read_sources(folder, board)
     (folder / "board" / "eval.py").unlink()
     with pytest.raises(UserError, match=r"eval\.py: is missing"):
-        check_sources(folder, board)
+        read_sources(folder, board)

@@ -21,7 +21,7 @@ from kernelwright.harness.enclosure import Ran
 from kernelwright.harness.official import describe_inputs
 from kernelwright.leaderboard.abi import Abi, Axis
 from kernelwright.leaderboard.base import Ranking
-from kernelwright.leaderboard.board_file import check_sources, read_board_file
+from kernelwright.leaderboard.board_file import read_board_file, read_sources
 from kernelwright.leaderboard.gpumode.files import read_task_folder
 from kernelwright.leaderboard.gpumode.folder import write_problem_folder
 from kernelwright.leaderboard.gpumode.user_tables import UserTables, read_user_tables
@@ -99,7 +99,7 @@ def test_the_board_file_and_the_boards_own_files(tree: Path, tmp_path: Path) -> 
         assert (target / "board" / name).read_bytes() == (tree / name).read_bytes()
     for name in ("reference.py", "task.py", "task.yml"):
         assert (target / "board" / name).read_bytes() == (tree / "matmul_py" / name).read_bytes()
-    check_sources(target, board)
+    read_sources(target, board)
     (target / "baseline.cu").write_text(BASELINE, encoding="utf-8")
     problem = load_problem(target)
     assert problem.spec.tolerance.rms > 0

@@ -258,7 +258,7 @@ def test_a_malformed_file_is_one_line_that_quotes_nothing(content: bytes, tmp_pa
 
 def test_a_folder_in_its_place_is_one_line(tmp_path: Path) -> None:
     (tmp_path / ".popcorn.yaml").mkdir()
-    with pytest.raises(Unauthorized, match="cannot be read"):
+    with pytest.raises(Unauthorized, match="no ordinary file"):
         find_credential(URL, HERE, tmp_path)
 
 

@@ -2,13 +2,14 @@
 
 import os
 import stat
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kernelwright.core.errors import UserError
+from kernelwright.core.errors import NoSuchFile, UserError
+from kernelwright.core.files import read_text
 from kernelwright.core.homes import home
+from kernelwright.core.toml import TomlFault, parse_toml
 
 VARIABLES: Final = {
     "openai": "OPENAI_API_KEY",
@@ -18,6 +19,7 @@ VARIABLES: Final = {
     "vllm": "VLLM_API_KEY",
 }
 FILE_VARIABLE: Final = "KERNELWRIGHT_KEYS"
+MAX_FILE_BYTES: Final = 64 << 10
 
 
 def keys_file(environment: Mapping[str, str] = os.environ) -> Path:
@@ -35,17 +37,15 @@ def find_key(provider: str, environment: Mapping[str, str] = os.environ) -> str 
         return key
     path = keys_file(environment)
     try:
+        text = read_text(path, MAX_FILE_BYTES)
         mode = path.stat().st_mode
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (NoSuchFile, FileNotFoundError):
         return None
-    except (OSError, UnicodeDecodeError):
-        raise UserError(f"{path}: cannot be read: it holds keys as lines such as openai = '...'") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise UserError(f"{path}: others may read your keys: chmod 600 {path}")
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        table = parse_toml(text)
+    except TomlFault:
         # Not the parser's message: it could quote a key.
         raise UserError(f"{path}: not valid TOML: it holds keys as lines such as openai = '...'") from None
     found = table.get(provider)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import read_text
 from kernelwright.generation.model import ModelError, ModelReply, ModelRequest, Usage
 from kernelwright.generation.models.mailbox import usage_of
 
@@ -42,16 +43,7 @@ class Recorded:
 
 def read_replies(path: Path) -> list[tuple[str, ModelReply]]:
     """Ids (or nothing) and replies. Raises UserError, one line, with the line's number."""
-    try:
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path}: is no ordinary file: give a file of recorded replies")
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise UserError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB: not a file of recorded replies")
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: give a file of recorded replies") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: no text: give a file with one JSON object a line") from None
+    lines = read_text(path, MAX_FILE_BYTES).splitlines()
     return [_entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 

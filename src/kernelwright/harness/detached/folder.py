@@ -124,10 +124,10 @@ class Folder:
         used = {result.header: headers[result.header] for result in new}
         notes = self._same_device(list(used.values()), results.path)
         if new:
+            if self.device is None:  # before the results: whoever waits for those asks for the device next
+                place(self.path / DEVICE, line_of(next(iter(used.values()))))
             lines = [line_of(header) for header in used.values()] + [line_of(result) for result in new]
             _numbered(self.results, RESULTS, b"".join(lines))
-            if self.device is None:
-                place(self.path / DEVICE, line_of(next(iter(used.values()))))
         return Imported(len(new), len(mine) - len(new), notes)
 
     def _same_device(self, headers: list[Header], path: Path) -> tuple[str, ...]:

@@ -385,11 +385,10 @@ def _item_about(kind: str, *candidates: Candidate, **values: object) -> tuple[It
 
 def terms_of(problem: Problem, *, slow_cases: bool, seed: int, timing: TimingProtocol) -> Terms:
     """What a batch says of its problem, with the problem's files."""
-    toml = (problem.folder / "problem.toml").read_text(encoding="utf-8")
     files = ProblemFiles(
         id=problem.id,
         name=problem.name,
-        toml=toml,
+        toml=problem.toml,
         reference=problem.reference_source,
         baseline=problem.baseline_source,
     )

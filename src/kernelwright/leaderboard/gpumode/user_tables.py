@@ -1,6 +1,5 @@
 """What a user says of an imported problem (``--arguments FILE.toml``): keys of ``problem.toml``, and the entry's."""
 
-import tomllib
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -9,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import read_text
 from kernelwright.core.homes import expanded
+from kernelwright.core.toml import TomlFault, parse_toml
 from kernelwright.leaderboard.abi import Axis
 from kernelwright.leaderboard.gpumode.task import parse_entry
 from kernelwright.problems.spec import (
@@ -61,8 +61,8 @@ def read_user_tables(path: Path) -> UserTables:
     """A user's file. Raises UserError: one line with file, key, fault."""
     text = read_text(expanded(path), MAX_BYTES)
     try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UserError(f"{path}: not valid TOML: {' '.join(str(error).split())[:200]}") from None
+        table = parse_toml(text)
+    except TomlFault as fault:
+        raise UserError(f"{path}: {fault}") from None
     tables: UserTables = parse_entry(UserTables, table, str(path))
     return tables

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kernelwright.core.errors import MissingError, UserError
+from kernelwright.core.errors import MissingError, NoSuchFile, UserError
+from kernelwright.core.files import read_bytes
 from kernelwright.core.homes import home
 from kernelwright.leaderboard.base import Unauthorized
 from kernelwright.leaderboard.kernelbot.address import VARIABLE as SERVER_VARIABLE
@@ -42,12 +43,11 @@ def find_credential(
         return None
     path = (folder or home()) / FILE
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES)
-    except FileNotFoundError:
+        data = read_bytes(path, MAX_FILE_BYTES)
+    except NoSuchFile:
         return None
-    except OSError as error:
-        raise NoCredential(f"{path}: cannot be read: {error.strerror}") from None
+    except UserError as error:
+        raise NoCredential(str(error)) from None
     return _secret(_cli_id(path, data))
 
 
