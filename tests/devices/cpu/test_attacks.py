@@ -73,6 +73,14 @@ def test_forged_faults_are_faults(bench: Bench, say: str, line: str) -> None:
     assert result.check
 
 
+def test_a_flood_of_lines_is_a_crash_of_its_own(bench: Bench, say: str) -> None:
+    """It is ended for it: that is no kill from outside, and not seen again."""
+    line = "x" * 1000
+    result = bench.run(kernel(f'for (int j = 0; i == 0 && j < 2000; j++) say("{line}"); {RESULT}', say))
+    assert (result.status, result.check) == (Status.CRASHED, Check.RUN_LIMITS)
+    assert "reported more than 1 MiB" in result.reason
+
+
 @pytest.mark.parametrize("pages", [-2, -1, 1, 2])
 def test_the_outputs_of_other_runs_are_out_of_reach(bench: Bench, pages: int) -> None:
     """Run 0 would compute them all, were they there: the mappings lie side by side."""

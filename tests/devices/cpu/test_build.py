@@ -8,7 +8,7 @@ import pytest
 
 from kernelwright.core.errors import HarnessError, MissingError
 from kernelwright.core.launch import BuildRequest
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.cpu import CpuCompiler, check_toolchain
 from kernelwright.devices.cpu.bounded import Limits
 from tests.devices.cpu.workbench import Bench
@@ -169,6 +169,34 @@ def test_a_flood_of_errors_is_cut(bench: Bench) -> None:
     assert built.status == Status.COMPILE_FAILED
     assert built.reason.startswith("candidate.cu:1: ")
     assert len(built.log.encode()) <= 8192
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "kill -9 $$",
+        "kill -15 $$",
+        "echo 'g++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1",
+    ],
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_compiler_that_is_killed_is_no_verdict_when_seen_once(
+    bench: Bench, tmp_path: Path, end: str, times: int
+) -> None:
+    cxx, count = tmp_path / "g++", tmp_path / "count"
+    cxx.write_text(
+        f'#!/bin/sh\ncase "$*" in *candidate.o)\n'
+        f'echo >> {count}; [ $(wc -l < {count}) -le {times} ] && {{ {end}; }}\nesac\nexec g++ "$@"\n'
+    )
+    cxx.chmod(0o755)
+    compiler = CpuCompiler(cxx=str(cxx), cache=bench.cache)
+    built = compiler.build(BuildRequest(EMPTY, {}, {}, ("k",), ""), tmp_path)
+    assert len(count.read_text()) == 2
+    if times == 1:
+        assert built.artifact
+    else:
+        assert (built.status, built.check) == (Status.COMPILE_FAILED, Check.COMPILE_LIMITS)
+        assert built.reason == "the compiler was killed twice (out of memory, or by somebody)"
 
 
 def test_without_a_compiler(tmp_path: Path) -> None:

@@ -1,18 +1,23 @@
 """The runner: hostile and broken candidates, limits, and that the next run is unharmed."""
 
+import contextlib
 import os
+import signal
+import threading
 import time
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import pytest
 
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import KernelArgument, LaunchSpec, ResolvedPlan
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import KILLED, Check, Status
 from kernelwright.devices.base import CaseRequest, RunRequest, RunResult, TimingProtocol
 from kernelwright.devices.cpu import CpuRunner, runner
+from kernelwright.devices.cpu.job import Job
 from kernelwright.devices.cpu.process import Report, run_process
 from tests.devices.cpu.test_good_kernels import HEAD, out, x_of
 from tests.devices.cpu.workbench import ArraySource, Bench, Kernel
@@ -120,6 +125,81 @@ def test_late_work_counts_when_it_is_seen_again(
     assert result.status == status, result
     assert left[0] == max(0, times - 3)
     assert ("worked for 1e+03 ms of CPU time" in result.reason) == (status == Status.CRASHED)
+
+
+class Killer(threading.Thread):
+    """Ends processes of the cpu runner from outside: the watching one, or the run's below it."""
+
+    def __init__(self, level: int, times: int, number: signal.Signals) -> None:
+        super().__init__(daemon=True)
+        self.level, self.left, self.number = level, times, number
+        self.spared = children(os.getpid())
+        self.ended: set[int] = set()
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while self.left and not self.over.wait(0.002):
+            found = {os.getpid()}
+            for _ in range(self.level):
+                found = {child for process in found for child in children(process)} - self.spared
+            for process in found - self.ended:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, self.number)
+                    self.ended.add(process)
+                    self.left -= 1
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.over.set()
+        self.join()
+
+
+def children(process: int) -> set[int]:
+    """What a process has started, whichever of its threads did."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):  # it ends meanwhile
+        for task in Path(f"/proc/{process}/task").iterdir():
+            found |= set(map(int, (task / "children").read_text().split()))
+    return found
+
+
+SLOW = kernel("for (volatile int j = 0; i == 0 && j < 20000000; j = j + 1); if (i < n) y[i] = 2.f * x[i];")
+BY_A_PERSON = "the cpu runner was ended from outside"
+
+
+@pytest.mark.parametrize(
+    ("level", "times", "number", "reason"),
+    [
+        (1, 1, signal.SIGKILL, ""),
+        (1, 9, signal.SIGKILL, BY_A_PERSON),
+        (1, 9, signal.SIGTERM, BY_A_PERSON),
+        (2, 1, signal.SIGKILL, ""),
+        (2, 9, signal.SIGKILL, "killed, and killed again, most likely out of memory"),
+        (2, 9, signal.SIGTERM, BY_A_PERSON),
+    ],
+)
+def test_a_kill_from_outside_is_no_verdict_when_seen_once(
+    bench: Bench, level: int, times: int, number: signal.Signals, reason: str
+) -> None:
+    built = bench.build(SLOW.source)
+    with Killer(level, times, number) as killer:
+        result = bench.execute(built.artifact, SLOW, "fast", 3, 20.0)
+    assert len(killer.ended) == min(times, 2)
+    assert reason in result.reason, result
+    by_a_person = (Status.NOT_RUN, KILLED)
+    expected = by_a_person if reason == BY_A_PERSON else (Status.CRASHED, Check.RUN_LIMITS)
+    assert (result.status, result.check) == (expected if reason else (Status.MEASURED, "")), result
+
+
+def test_all_cpu_time_used_up_is_told_from_a_kill(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = Job.text
+    monkeypatch.setattr(Job, "text", lambda job, settings, data, fd, _: text(job, settings, data, fd, 1))
+    result = bench.run(kernel("while (*(volatile float*)y != 3.f) {} y[i] = x[i];"))
+    assert (result.status, result.check) == (Status.TIMED_OUT, Check.RUN_LIMITS)
+    assert "used up its CPU time" in result.reason
 
 
 def test_an_endless_loop_times_out(bench: Bench) -> None:

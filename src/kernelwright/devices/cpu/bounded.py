@@ -1,6 +1,7 @@
 """Run a compiler on untrusted input: limits on time, memory and file sizes, output cut while it is read."""
 
 import os
+import re
 import resource
 import selectors
 import signal
@@ -12,6 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_OUTPUT_BYTES = 64 * 1024
+_FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
+_KILLED = re.compile(
+    r"^[^\n]*: (?:(?:Killed|Terminated|Interrupt|Hangup|Quit) signal terminated program"
+    r"|\S+ terminated with signal (?:9|15|2|1|3)\b)",
+    re.MULTILINE,
+)
 
 # ulimit takes KiB for memory and 512-byte blocks for files (POSIX); dash takes one limit a call.
 _LIMITED = 'ulimit -t "$1" && ulimit -v "$2" && ulimit -f "$3" && ulimit -c 0 && shift 3 && exec "$@"'
@@ -60,6 +67,14 @@ def run_bounded(command: Sequence[str], folder: Path, limits: Limits) -> Finishe
         finally:
             kill_session(process)
     return Finished(process.returncode, output, timed_out, time.monotonic() - begin)
+
+
+def was_killed(done: Finished) -> bool:
+    """Whether something outside ended it, or a program that it ran: a person, or the system for lack of memory.
+
+    What g++ and its linker print of theirs is the only trace; a source that makes them print it gains a second try.
+    """
+    return -done.returncode in _FROM_OUTSIDE or (done.returncode > 0 and bool(_KILLED.search(done.output)))
 
 
 def _within(kind: int, wanted: int) -> int:

@@ -12,7 +12,7 @@ from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import BuildRequest
 from kernelwright.core.outcome import Check, KernelStatics, StaticMetrics, Status
 from kernelwright.devices.base import BuildResult
-from kernelwright.devices.cpu.bounded import Finished, Limits, run_bounded
+from kernelwright.devices.cpu.bounded import Finished, Limits, run_bounded, was_killed
 from kernelwright.devices.cpu.diagnostics import explain, trim_log
 from kernelwright.devices.cpu.elf import SHT_DYNSYM, STT_TLS, ElfFile, read_elf
 from kernelwright.devices.cpu.source_rules import CANDIDATE, Refusal, check_preprocessed, check_text
@@ -169,6 +169,15 @@ class _Build:
             raise _Stopped(explain(done.output, self._request.kernels), done.output)
 
     def _run(self, arguments: list[str]) -> Finished:
+        done = self._run_once(arguments)
+        if was_killed(done):  # by whom, nobody tells: it is not the source's fault when it is seen once
+            done = self._run_once(arguments)
+            if was_killed(done):
+                reason = "the compiler was killed twice (out of memory, or by somebody)"
+                raise _Stopped(Refusal(Status.COMPILE_FAILED, reason, Check.COMPILE_LIMITS), done.output)
+        return done
+
+    def _run_once(self, arguments: list[str]) -> Finished:
         done = run_bounded([self._cxx, *arguments], self._folder, self._limits)
         if done.timed_out:
             reason = f"compiling took longer than {self._limits.seconds:g} s"

@@ -14,7 +14,7 @@ _FROM = re.compile(rf"^{re.escape(CANDIDATE)}:(\d+):\d+:\s+required from", re.MU
 _ANY_ERROR = re.compile(r"^.*?(?:error|undefined reference).*$", re.MULTILINE | re.IGNORECASE)
 _NO_HEADER = re.compile(r"([^\s:]+): No such file or directory$")
 _UNDECLARED = re.compile(r"[\u2018'`](\w+)[\u2019'] was not declared in this scope")
-_MEMORY = re.compile(r"out of memory|virtual memory exhausted|cannot allocate memory|Killed", re.IGNORECASE)
+_MEMORY = re.compile(r"out of memory|virtual memory exhausted|cannot allocate memory", re.IGNORECASE)
 
 
 def explain(output: str, kernels: tuple[str, ...]) -> Refusal:

@@ -34,6 +34,8 @@ class Report:
 
     ``runs`` is by the index of the run in the job. ``ended`` is ``end`` after a job that went through, else the
     word that ended it. What candidates can forge (findings, crashes, printed text) can only speak against them.
+    ``returncode`` is that of the last run's process, or of the watching one when ``watcher_ended``, which runs nothing of
+    the candidate's; ``flooded``: more was reported than is read.
     """
 
     runs: dict[int, RunSeen] = field(default_factory=dict)
@@ -46,6 +48,8 @@ class Report:
     base: int = 0
     closed: bool = False
     timed_out: bool = False
+    flooded: bool = False
+    watcher_ended: bool = False
     returncode: int = 0
     seconds: float = 0.0
 
@@ -117,7 +121,9 @@ def run_process(
                 report = _watch(read_end, begin + seconds)
             finally:
                 kill_session(process)
-        report.returncode = _returncode(report, process.returncode)
+        last = report.runs.get(report.begun)
+        report.watcher_ended = last is None and not (report.timed_out or report.flooded)
+        report.returncode = os.waitstatus_to_exitcode(last.status) if last else process.returncode
         report.seconds = time.monotonic() - begin
         if process.returncode > 0:
             message = os.pread(errors, 500, 0).decode(errors="replace").strip()
@@ -131,12 +137,6 @@ def run_process(
     if report.ended == "fault":
         raise HarnessError(f"the cpu runner refused its job: {report.message}")
     return report
-
-
-def _returncode(report: Report, watcher: int) -> int:
-    """How the last run's process ended; the watching one's own end where that took the run along."""
-    last = report.runs.get(report.begun)
-    return watcher if last is None else os.waitstatus_to_exitcode(last.status)
 
 
 def _memory_file(name: str, content: bytes) -> int:
@@ -156,7 +156,8 @@ def _watch(fd: int, deadline: float) -> Report:
                 return report
             data = os.read(fd, 65536)
             total += len(data)
-            if not data or total > MAX_REPORT_BYTES:
+            report.flooded = total > MAX_REPORT_BYTES
+            if not data or report.flooded:
                 return report
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError
@@ -36,9 +35,6 @@ from kernelwright.devices.cpu.repeat import Repeats
 from kernelwright.devices.cpu.symbols import shared_storage, static_shared_bytes
 from kernelwright.devices.cpu.toolchain import Toolchain
 from kernelwright.devices.cpu.verdict import Verdict, judge
-
-MOST_TRIES: Final = 3
-"""How often a doubtful verdict must be seen, one time after the other, to count."""
 
 
 class CpuRunner:
@@ -216,10 +212,10 @@ class _Session:
         try:
             os.ftruncate(output_fd, max(job.output_bytes, 1))
             report, verdict = self._execute(case.case, job, data, output_fd)
-            for _ in range(MOST_TRIES - 1):
-                if verdict is None or not verdict.doubtful:
-                    break
+            seen = 1
+            while verdict is not None and verdict.sightings > seen:
                 report, verdict = self._execute(case.case, job, data, output_fd)
+                seen += 1
             if verdict is not None:
                 return verdict
             for i, run in enumerate(runs):

@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 from typing import Final
 
-from kernelwright.core.outcome import Check, Status
-from kernelwright.devices.cpu.process import Report, RunSeen, signal_name
+from kernelwright.core.outcome import KILLED, Check, Status
+from kernelwright.devices.cpu.process import MAX_REPORT_BYTES, Report, RunSeen, signal_name
 
 CPU_SLACK: Final = 1.1
 CPU_SLACK_NS: Final = 1_000_000
 """What CPU time may exceed the wall time of all threads by, for the watcher's own delay."""
+SIGHTINGS_OF_LATE_WORK: Final = 3
+SIGHTINGS_OF_A_KILL: Final = 2
+"""As a device's worker: what takes all memory is not to do so many times."""
+_FROM_OUTSIDE: Final = {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"}
+"""What no process of a job sends itself: a run cannot make the system call, the watcher does not."""
 
 _CHECK_OF_FINDING: Final = {
     "unwritten": Check.POISON,
@@ -21,13 +26,14 @@ _CHECK_OF_FINDING: Final = {
 class Verdict:
     """Why a case failed, and the check that says so (none for what cannot run here).
 
-    ``doubtful`` marks what a machine at fault looks like too: it counts when it is seen again.
+    ``sightings`` is how often it must be seen, one time after the other, to count: more than once what a machine at
+    fault or a person looks like too.
     """
 
     status: Status
     reason: str
     check: str = ""
-    doubtful: bool = False
+    sightings: int = 1
 
 
 def judge(report: Report, case: str, first_run: int, budget_s: float, threads: int) -> Verdict | None:
@@ -61,7 +67,7 @@ def _late_work(report: Report, case: str, first_run: int, threads: int) -> Verdi
     for index, run in sorted(report.runs.items()):
         if run.cpu_ns > CPU_SLACK * threads * run.ns + CPU_SLACK_NS:
             where = f"case {case} (run {first_run + index})"
-            return Verdict(Status.CRASHED, f"{where}: {_more(run)}", Check.RUN_LIMITS, doubtful=True)
+            return Verdict(Status.CRASHED, f"{where}: {_more(run)}", Check.RUN_LIMITS, SIGHTINGS_OF_LATE_WORK)
     return None
 
 
@@ -75,11 +81,18 @@ def _without_an_end(report: Report, where: str, budget_s: float) -> Verdict:
     if report.timed_out:
         reason = f"{where}: still running when its {budget_s:.3g} s were over"
         return Verdict(Status.TIMED_OUT, reason, Check.RUN_LIMITS)
+    if report.flooded:
+        return Verdict(
+            Status.CRASHED, f"{where}: reported more than {MAX_REPORT_BYTES >> 20} MiB", Check.RUN_LIMITS
+        )
     name = signal_name(report.returncode) if report.returncode < 0 else "no signal"
+    if name in _FROM_OUTSIDE and (report.watcher_ended or name != "SIGKILL"):
+        reason = f"{where}: the cpu runner was ended from outside ({name}) once more: by a person, or for lack of memory"
+        return Verdict(Status.NOT_RUN, reason, KILLED, SIGHTINGS_OF_A_KILL)
     reasons = {
         "SIGXCPU": (Status.TIMED_OUT, "used up its CPU time", Check.RUN_LIMITS),
-        "SIGKILL": (Status.CRASHED, "killed, most likely out of memory", Check.RUN_LIMITS),
+        "SIGKILL": (Status.CRASHED, "killed, and killed again, most likely out of memory", Check.RUN_LIMITS),
         "SIGSYS": (Status.CRASHED, "made a system call, which device code cannot", Check.CRASH),
     }
     status, text, check = reasons.get(name, (Status.CRASHED, f"ended early ({name})", Check.CRASH))
-    return Verdict(status, f"{where}: {text}", check)
+    return Verdict(status, f"{where}: {text}", check, SIGHTINGS_OF_A_KILL if name == "SIGKILL" else 1)

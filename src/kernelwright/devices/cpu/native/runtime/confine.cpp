@@ -31,8 +31,8 @@ constexpr sock_filter answer(uint32_t action) { return BPF_STMT(BPF_RET | BPF_K,
 
 constexpr size_t argument(size_t index) { return offsetof(seccomp_data, args) + 8 * index; }
 
-void set_limit(decltype(RLIMIT_AS) what, uint64_t value) {
-  const rlimit limit = {value, value};
+void set_limit(decltype(RLIMIT_AS) what, uint64_t value, uint64_t more = 0) {
+  const rlimit limit = {value, value + more};
   setrlimit(what, &limit);
 }
 }  // namespace
@@ -40,7 +40,8 @@ void set_limit(decltype(RLIMIT_AS) what, uint64_t value) {
 void limit_resources(uint64_t memory_bytes, uint64_t cpu_seconds) {
   set_limit(RLIMIT_CORE, 0);
   if (memory_bytes != 0) set_limit(RLIMIT_AS, memory_bytes);
-  if (cpu_seconds != 0) set_limit(RLIMIT_CPU, cpu_seconds);
+  // SIGXCPU at the soft limit says why; at the hard one it is SIGKILL, as anybody's.
+  if (cpu_seconds != 0) set_limit(RLIMIT_CPU, cpu_seconds, 1);
 }
 
 void die_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
