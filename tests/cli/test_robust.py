@@ -66,6 +66,10 @@ def test_what_is_no_ordinary_file_is_not_read(
             "import os\ndef reference(xp, sizes, A, B):\n    os._exit(3)",
             "reference.py:3: reference.py ended the process (exit code 3): ",
         ),
+        (
+            "from posix import _exit\n_exit(0)",
+            "reference.py:2: reference.py ended the process (exit code 0): ",
+        ),
         ("from os import _exit\n_exit(9)", "reference.py:2: reference.py ended the process (exit code 9): "),
         ("def reference(xp, sizes, A, B):\n    return {'C': 'abc'}", "returned C as str"),
         ("def reference(xp, sizes, A, B):\n    return {'C': (A + B) * 1j}", "complex numbers"),

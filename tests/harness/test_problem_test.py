@@ -45,7 +45,7 @@ async def test_a_reference_that_ends_its_process_is_named(tmp_path: Path) -> Non
     with pytest.raises(
         ProblemError, match=r"reference\.py: the process ended with code 3 on the case N=10: .*os\._exit"
     ):
-        await quick_selftest(problem(tmp_path, START + "    __import__('posix')._exit(3)\n"))
+        await quick_selftest(problem(tmp_path, START + "    __import__('ctypes').CDLL(None)._exit(3)\n"))
 
 
 async def test_a_process_that_is_killed_once_is_asked_again(

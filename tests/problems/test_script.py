@@ -1,6 +1,7 @@
 """What can be told of a problem's Python files without executing them; and what they may not end."""
 
 import os
+import posix
 from pathlib import Path
 
 import pytest
@@ -65,16 +66,30 @@ def reference(xp, sizes):
 """
 
 
-def test_the_end_of_the_process_is_the_file_s_own_fault() -> None:
-    before = os._exit
-    ends = Script(
-        Path("reference.py"), "import os\ndef reference(): os._exit(3)\n", "reference(xp, sizes, ...)"
-    )
-    with pytest.raises(
-        ProblemError, match=r"^reference\.py:2: reference\.py ended the process \(exit code 3\): "
-    ):
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        ("os._exit(3)", "exit code 3"),
+        ("__import__('posix')._exit(0)", "exit code 0"),
+        ("os._exit()", "os._exit"),
+        ("os.abort()", "os.abort"),
+        ("os.execl('/bin/true', 'true')", "os.execv"),
+        ("os.execvpe('true', ['true'], {})", "os.execve"),
+    ],
+)
+def test_the_end_of_the_process_is_the_file_s_own_fault(end: str, how: str) -> None:
+    before = [
+        getattr(module, name) for module in (os, posix) for name in ("_exit", "abort", "execv", "execve")
+    ]
+    ends = Script(Path("reference.py"), f"import os\ndef reference(): {end}\n", "reference(xp, sizes, ...)")
+    with pytest.raises(ProblemError) as caught:
         ends.call()
-    assert os._exit is before
+    assert f"{caught.value}".startswith(
+        f"reference.py:2: reference.py ended the process ({how}): return values"
+    )
+    assert before == [
+        getattr(module, name) for module in (os, posix) for name in ("_exit", "abort", "execv", "execve")
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # it ends at once

@@ -2,15 +2,16 @@
 
 import ast
 import os
+import posix
 import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kernelwright.core.errors import ProblemError
 
@@ -19,6 +20,9 @@ REFERENCE_FAULTS = (
     OSError, RuntimeError, SyntaxError, SystemExit, TypeError, ValueError,
 )  # fmt: skip
 """What Python code goes wrong with; anything else that a reference raises ends at the worker's boundary."""
+
+_ENDS: Final = ("_exit", "abort", "execv", "execve")
+"""Of ``os`` and of ``posix``, where ``os`` has them from; its other ``exec`` functions call these."""
 
 
 @dataclass(frozen=True)
@@ -83,34 +87,43 @@ class Script:
             where = f"{self.path}:{line}" if line else str(self.path)
             if isinstance(error, _ProcessEnded):
                 raise ProblemError(
-                    f"{where}: {self.path.name} ended the process (exit code {error.code}): "
+                    f"{where}: {self.path.name} ended the process ({error.how}): "
                     "return values and leave the process alone (no os._exit)"
                 ) from None
             raise ProblemError(f"{where}: {self.path.name} raised {type(error).__name__}: {text}") from None
 
 
 class _ProcessEnded(SystemExit):
-    """In place of the end of a process."""
+    """In place of the end of a process; ``how`` for people."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(how)
+        self.how = how
 
 
 @contextmanager
 def _no_exit() -> Iterator[None]:
-    """``os._exit`` raises: a worker that is gone could not tell whose doing it was, and the candidate would be blamed.
+    """What ends a process raises: a worker that is gone could not tell whose doing it was, and the candidate would be blamed.
 
     In a process or thread that the code starts itself it does what it always does.
     """
-    leave, here = os._exit, (os.getpid(), threading.get_ident())
+    here = os.getpid(), threading.get_ident()
+    real = {name: getattr(posix, name) for name in _ENDS}
 
-    def told(status: int) -> None:
+    def told(name: str, *arguments: Any) -> None:
         if (os.getpid(), threading.get_ident()) != here:
-            leave(status)
-        raise _ProcessEnded(status)
+            real[name](*arguments)
+        raise _ProcessEnded(f"exit code {arguments[0]}" if name == "_exit" and arguments else f"os.{name}")
 
-    os._exit = told  # type: ignore[assignment]
+    for name in _ENDS:
+        for module in (os, posix):
+            setattr(module, name, partial(told, name))
     try:
         yield
     finally:
-        os._exit = leave
+        for name, function in real.items():
+            for module in (os, posix):
+                setattr(module, name, function)
 
 
 def defined(module: ast.Module) -> set[str]:
