@@ -15,6 +15,8 @@ import pytest
 
 from kernelwright.cli.main import main
 from kernelwright.core.candidate import parse_template
+from kernelwright.leaderboard.gpumode.user_tables import read_user_tables
+from kernelwright.problems.loader import load_problem
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "kernelwright"
@@ -199,6 +201,49 @@ def test_the_plans_in_the_documents_are_plans() -> None:
     assert len(blocks) >= 2
     for block in blocks:
         assert parse_template(block).plan.launches
+
+
+def blocks_of(document: str, language: str) -> list[str]:
+    text = next(path for path in DOCUMENTS if path.name == document).read_text(encoding="utf-8")
+    return [block for found, block in FENCE.findall(text) if found == language]
+
+
+def test_the_problem_in_its_document_is_one(tmp_path: Path) -> None:
+    (tmp_path / "problem.toml").write_text(blocks_of("problems.md", "toml")[0], encoding="utf-8")
+    (tmp_path / "reference.py").write_text(blocks_of("problems.md", "python")[0], encoding="utf-8")
+    plan = '/* kernelwright\n[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [1]\nargs = ["X", "Y"]\n*/\n'
+    (tmp_path / "baseline.cu").write_text(plan, encoding="utf-8")
+    problem = load_problem(str(tmp_path))
+    assert (problem.name, problem.script_faults()) == ("scale", {})
+    assert [case.id for case in problem.cases(slow=False)] == ["R=4096,C=4096", "odd"]
+
+
+def test_the_tables_of_an_import_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(blocks_of("boards.md", "toml")[0], encoding="utf-8")
+    tables = read_user_tables(tmp_path / "a.toml")
+    assert [argument.name for argument in tables.arguments] == ["x", "y"]
+    assert tables.abi is not None
+
+
+def test_what_the_documents_import_is_there() -> None:
+    imports = [
+        line
+        for path in DOCUMENTS
+        for block in blocks_of(path.name, "python")
+        for line in block.splitlines()
+        if line.startswith("from kernelwright")
+    ]
+    assert len(imports) >= 3
+    exec("\n".join(imports), {})
+
+
+def test_modules_that_are_run_are_there() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
+    runs = [found for text in texts for found in re.findall(r"`python -m ([\w.]+)([^`]*)`", text)]
+    assert runs
+    for module, options in runs:
+        source = (ROOT / module.replace(".", "/") / "__main__.py").read_text(encoding="utf-8")
+        assert all(f'"{option}"' in source for option in re.findall(r"--[a-z-]+", options))
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
