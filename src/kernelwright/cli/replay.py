@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+from collections.abc import Callable, Coroutine
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from kernelwright.campaign.events import Progress, Silent
+from kernelwright.campaign.events import Listener, Progress, Silent
 from kernelwright.cli.options import (
     DEFAULT_DIR,
     DETACHED,
@@ -46,41 +47,44 @@ class Mode(StrEnum):
     ALL = "all"
 
 
+ModeOption = Annotated[
+    Mode,
+    typer.Option(
+        help="rebuild: the incumbent from the memory, checked and timed. regenerate: found again without its source. "
+        "rederive: every decision from what is recorded, without a device."
+    ),
+]
+RecordedDeviceOption = Annotated[
+    str, typer.Option("--device", "-d", help="auto (the recorded kind where it is here), cuda:N or cpu.")
+]
+FolderOption = Annotated[
+    str | None,
+    typer.Option("--problem", "-p", help="Its folder here, where the campaign's is not; to compare with."),
+]
+AgainModelsOption = Annotated[
+    list[str] | None,
+    typer.Option("--model", "-m", help="For regenerate: as in run; by default the recorded replies."),
+]
+AgainEvaluationsOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="For regenerate: most experiments; by default what the original took."),
+]
+AgainSecondsOption = Annotated[
+    float | None,
+    typer.Option(
+        "--seconds", "-t", parser=number_between(1, 86400), help="For regenerate: by default as the original."
+    ),
+]
+
+
 def replay(
     campaign: CampaignArgument = "last",
-    mode: Annotated[
-        Mode,
-        typer.Option(
-            help="rebuild: the incumbent from the memory, checked and timed. regenerate: found again without its source. "
-            "rederive: every decision from what is recorded, without a device."
-        ),
-    ] = Mode.REBUILD,
-    device: Annotated[
-        str, typer.Option("--device", "-d", help="auto (the recorded kind where it is here), cuda:N or cpu.")
-    ] = "auto",
-    problem: Annotated[
-        str | None,
-        typer.Option(
-            "--problem", "-p", help="Its folder here, where the campaign's is not; to compare with."
-        ),
-    ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="For regenerate: as in run; by default the recorded replies."),
-    ] = None,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(min=1, help="For regenerate: most experiments; by default what the original took."),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--seconds",
-            "-t",
-            parser=number_between(1, 86400),
-            help="For regenerate: by default as the original.",
-        ),
-    ] = None,
+    mode: ModeOption = Mode.REBUILD,
+    device: RecordedDeviceOption = "auto",
+    problem: FolderOption = None,
+    model: AgainModelsOption = None,
+    evaluations: AgainEvaluationsOption = None,
+    seconds: AgainSecondsOption = None,
     strict: StrictOption = False,
     directory: DirOption = DEFAULT_DIR,
     as_json: JsonOption = False,
@@ -92,24 +96,32 @@ def replay(
     results = []
     with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
         subject = read_subject(memory, campaign, problem)
+
+        def terms() -> Terms:
+            name = _device(subject, device)
+            return Terms(name, _slow(subject, name), tuple(model or ()), evaluations, seconds, strict)
+
         for way in ways:
-            if way is Mode.REDERIVE:
-                work = rederive(subject)
-            elif way is Mode.REBUILD:
-                name = _device(subject, device)
-                work = rebuild(
-                    subject, local_harness(subject, name, slow=_slow(subject, name), strict=strict)
-                )
-            else:
-                name = _device(subject, device)
-                terms = Terms(name, _slow(subject, name), tuple(model or ()), evaluations, seconds, strict)
-                work = regenerate(subject, terms, Silent() if as_json else _Leaders())
+            work = _begin(way, subject, terms, Silent() if as_json else _Leaders())
             results.append(asyncio.run(work))
             if not as_json:
                 _print(results[-1])
     if as_json:
         typer.echo(json.dumps({"replays": [result.as_json() for result in results]}))
     return 0 if all(result.verdict is Verdict.REPRODUCED for result in results) else 1
+
+
+def _begin(
+    way: Mode, subject: Subject, terms: Callable[[], Terms], listener: Listener
+) -> Coroutine[Any, Any, Replayed]:
+    """``terms`` are asked for only where a device is: rederiving needs none."""
+    if way is Mode.REDERIVE:
+        return rederive(subject)
+    given = terms()
+    if way is Mode.REBUILD:
+        harness = local_harness(subject, given.device, slow=given.slow, strict=given.strict)
+        return rebuild(subject, harness)
+    return regenerate(subject, given, listener)
 
 
 class _Leaders(Silent):

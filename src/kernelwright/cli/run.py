@@ -51,33 +51,39 @@ SecondsOption = Annotated[
         "--seconds", "-t", parser=number_between(1, 86400), help="Time budget of the search, at most 86400."
     ),
 ]
+EvaluationsOption = Annotated[
+    int | None, typer.Option(min=1, help="Budget in experiments, baseline included.")
+]
+ObjectiveOption = Annotated[ObjectiveName | None, typer.Option(help="By default the problem's own.")]
+CompileWorkersOption = Annotated[
+    int, typer.Option(min=1, max=256, help="Parallel compilers, at most one a core.")
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of inputs and search.")]
+NoCatalogueOption = Annotated[bool, typer.Option("--no-catalogue", help="Start from the baseline alone.")]
+ProposalsOption = Annotated[int, typer.Option(min=1, max=8, help="Proposals that one request asks for.")]
+NoTuningOption = Annotated[
+    bool, typer.Option("--no-tuning", help="Only the first configuration of every template.")
+]
+StreamOption = Annotated[bool, typer.Option("--stream", help="Read replies as they are written.")]
 
 
 def run(
     problem: ProblemArgument,
     device: CampaignDeviceOption = "auto",
     seconds: SecondsOption = 120.0,
-    evaluations: Annotated[
-        int | None, typer.Option(min=1, help="Budget in experiments, baseline included.")
-    ] = None,
-    objective: Annotated[ObjectiveName | None, typer.Option(help="By default the problem's own.")] = None,
+    evaluations: EvaluationsOption = None,
+    objective: ObjectiveOption = None,
     slow_cases: SlowOption = None,
-    compile_workers: Annotated[
-        int, typer.Option(min=1, max=256, help="Parallel compilers, at most one a core.")
-    ] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of inputs and search.")] = 0,
-    no_catalogue: Annotated[
-        bool, typer.Option("--no-catalogue", help="Start from the baseline alone.")
-    ] = False,
+    compile_workers: CompileWorkersOption = 4,
+    seed: SeedOption = 0,
+    no_catalogue: NoCatalogueOption = False,
     model: ModelsOption = None,
     max_cost: MaxCostOption = None,
     max_requests: MaxRequestsOption = None,
     model_timeout: ModelTimeoutOption = 600.0,
-    proposals: Annotated[int, typer.Option(min=1, max=8, help="Proposals that one request asks for.")] = 3,
-    no_tuning: Annotated[
-        bool, typer.Option("--no-tuning", help="Only the first configuration of every template.")
-    ] = False,
-    stream: Annotated[bool, typer.Option("--stream", help="Read replies as they are written.")] = False,
+    proposals: ProposalsOption = 3,
+    no_tuning: NoTuningOption = False,
+    stream: StreamOption = False,
     strict: StrictOption = False,
     goal: GoalOption = None,
     board: BoardOption = None,
