@@ -271,3 +271,11 @@ def test_the_gauntlet_is_as_large_as_it_is_said_to_be() -> None:
     cheats, honest = len(files["cheats"]), len(files["honest"])
     assert f"{cheats} cheats and {honest} honest candidates" in README
     assert f"{cheats} cheats, " in table
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_anchors_are_headings(path: Path) -> None:
+    for name, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        text = ((path.parent / name) if name else path).read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
