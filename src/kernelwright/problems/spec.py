@@ -23,7 +23,6 @@ from kernelwright.core.rules import MAX_SOURCE_BYTES
 from kernelwright.problems.inputs import Distribution
 
 Dtype = Literal["float16", "float32", "float64", "int32", "int64", "uint8"]
-ITEM_BYTES: dict[str, int] = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _HEADER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]*\Z")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]*\Z")
@@ -184,8 +183,8 @@ class TrialsSpec(_Model):
 
     ``distributions`` replaces the default list for float inputs, ``exclude`` leaves some out by name; integer inputs
     and those in ``keep`` are always drawn as ``[inputs]`` says. ``other_sizes``: true derives sizes from the cases,
-    a list names them, false allows candidates that are right for the listed sizes only (their results are marked
-    as specialised).
+    a list names them, false allows candidates that are right for the listed sizes only (certificates have
+    ``sizes off the list`` as not run then).
     """
 
     distributions: tuple[Distribution, ...] = ()
