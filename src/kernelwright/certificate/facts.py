@@ -3,10 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
-
-from pydantic import ValidationError
 
 from kernelwright.certificate.evidence import FAULT, Evidence, read_evidence
 from kernelwright.core.candidate import Candidate, parse_template
@@ -17,10 +14,10 @@ from kernelwright.core.objective import Objective, ObjectiveName
 from kernelwright.core.resolve import resolve
 from kernelwright.harness.wire import Ceilings
 from kernelwright.memory.database import damaged
+from kernelwright.memory.problems import recorded_problem
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment, TemplateRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Case, Problem
-from kernelwright.problems.spec import ProblemSpec
 
 BASELINE: Final = "baseline"
 """Direction of the template that every campaign begins with."""
@@ -78,7 +75,7 @@ def read_facts(memory: Memory, campaign: CampaignRecord, candidate: str) -> Fact
     )
     if baseline is None:
         raise UserError(f"{campaign.id}: its baseline was not measured: there is nothing to compare with")
-    problem = _problem(memory, campaign)
+    problem = recorded_problem(memory.problem(campaign.problem_id))
     device = DeviceFacts(**json.loads(campaign.device))
     slow = bool(json.loads(campaign.settings).get("slow_cases", False))
     template = templates[experiment.template]
@@ -103,13 +100,3 @@ def read_facts(memory: Memory, campaign: CampaignRecord, candidate: str) -> Fact
         notes=notes,
         experiments=len(experiments),
     )
-
-
-def _problem(memory: Memory, campaign: CampaignRecord) -> Problem:
-    record = memory.problem(campaign.problem_id)
-    try:
-        spec = ProblemSpec.model_validate_json(record.spec)
-    except ValidationError as error:
-        what = error.errors()[0]["msg"]
-        raise UserError(f"{campaign.id}: its problem cannot be read by this version: {what}") from None
-    return Problem(spec, Path(record.name), record.reference, record.baseline)

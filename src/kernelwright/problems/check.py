@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from math import prod
 
+from kernelwright.core.case import ITEM_BYTES
 from kernelwright.core.errors import ExpressionError
 from kernelwright.core.expressions import parse
 from kernelwright.problems.inputs import INTEGER_DISTRIBUTIONS, Integers, Uniform
-from kernelwright.problems.spec import ITEM_BYTES, Argument, CaseSpec, ProblemSpec
+from kernelwright.problems.spec import Argument, CaseSpec, ProblemSpec
 
 MAX_CASE_BYTES = 64 * 2**30
 """More than this for the arrays of one case is taken for a slip."""

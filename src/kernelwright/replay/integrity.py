@@ -17,9 +17,10 @@ from kernelwright.certificate import Certificate, verify_certificate
 from kernelwright.core.errors import UserError
 from kernelwright.core.identity import content_id
 from kernelwright.memory.opening import open_for_reading
+from kernelwright.memory.problems import recorded_problem
 from kernelwright.memory.records import CertificateRecord, Experiment, ProblemRecord, TemplateRecord
 from kernelwright.replay.decisions import unmeasured_fault
-from kernelwright.replay.subject import Subject, recorded_problem
+from kernelwright.replay.subject import Subject
 from kernelwright.replay.verdicts import Part, failed, reproduced, unknown
 
 _CASE: Final = r"\[\d+\]\.(samples_ms|median_ms|method|discarded|max_error|conditions).*"

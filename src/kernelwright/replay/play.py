@@ -15,11 +15,12 @@ from kernelwright.campaign.scratch import scratch_memory
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.generation.base import Proposal
 from kernelwright.generation.model import Model, ModelError, ModelReply, ModelRequest, Usage
+from kernelwright.memory.problems import recorded_problem
 from kernelwright.memory.records import RequestRecord, TemplateRecord
 from kernelwright.memory.store import Memory
 from kernelwright.replay.derivation import CATALOGUE
 from kernelwright.replay.recorded_harness import RecordedHarness
-from kernelwright.replay.subject import Subject, recorded_problem
+from kernelwright.replay.subject import Subject
 from kernelwright.replay.verdicts import Part, differs, reproduced
 
 PLAYED: Final = 60

@@ -20,6 +20,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.outcome import Status
 from kernelwright.core.resolve import resolve
+from kernelwright.memory.problems import recorded_problem
 from kernelwright.memory.records import Duel, Experiment, TemplateRecord
 from kernelwright.problems.loader import Case, Problem
 from kernelwright.replay.decisions import confirmation_fault, decision_fault
@@ -28,7 +29,7 @@ from kernelwright.replay.integrity import candidate_fault, memory_part, problem_
 from kernelwright.replay.leads import Leads
 from kernelwright.replay.play import play
 from kernelwright.replay.recorded_harness import RecordedHarness
-from kernelwright.replay.subject import Subject, recorded_problem
+from kernelwright.replay.subject import Subject
 from kernelwright.replay.verdicts import Part, Replayed, Verdict, differs, failed, reproduced, unknown
 
 

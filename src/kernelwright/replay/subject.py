@@ -2,9 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
-
-from pydantic import ValidationError
 
 from kernelwright.campaign.settings import Settings, read_settings
 from kernelwright.certificate.build import incumbent_of
@@ -14,8 +11,7 @@ from kernelwright.core.errors import MemoryFileError, UserError
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment, ProblemRecord, TemplateRecord
 from kernelwright.memory.store import Memory
-from kernelwright.problems.loader import Problem, load_problem
-from kernelwright.problems.spec import ProblemSpec
+from kernelwright.problems.loader import load_problem
 from kernelwright.replay.verdicts import Part, differs, reproduced, unknown
 
 
@@ -143,16 +139,6 @@ def library_of(subject: Subject) -> str:
     except UserError:
         return ""
     return here.library_source if here.id == subject.problem.id else ""
-
-
-def recorded_problem(record: ProblemRecord) -> Problem:
-    """The problem without its folder. Raises UserError when this version cannot read it."""
-    try:
-        spec = ProblemSpec.model_validate_json(record.spec)
-    except ValidationError as error:
-        what = error.errors()[0]["msg"]
-        raise UserError(f"the problem {record.name} cannot be read by this version: {what}") from None
-    return Problem(spec, Path(record.name), record.reference, record.baseline)
 
 
 def readable(subject: Subject) -> Part | Facts:

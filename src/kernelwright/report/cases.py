@@ -1,15 +1,11 @@
 """Per-case times against the baseline, a strong reference and the roofline."""
 
-from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.harness.wire import Ceilings
+from kernelwright.memory.problems import recorded_problem
 from kernelwright.memory.store import Memory
-from kernelwright.problems.loader import Problem
-from kernelwright.problems.spec import ProblemSpec
 from kernelwright.profiling import roofline
 from kernelwright.report.models import CaseRow, Cases, Roofline
 from kernelwright.report.records import Records
@@ -105,12 +101,9 @@ def _why_no_roofline(records: Records, ceilings: Ceilings) -> str:
 
 def _work(memory: Memory, records: Records) -> Work:
     """Empty when the recorded problem cannot be read by this version."""
-    record = memory.problem(records.campaign.problem_id)
     try:
-        problem = Problem(
-            ProblemSpec.model_validate_json(record.spec), Path(record.name), record.reference, record.baseline
-        )
+        problem = recorded_problem(memory.problem(records.campaign.problem_id))
         slow = bool(records.settings.get("slow_cases"))
         return {case.id: problem.work(case) for case in problem.cases(slow=slow)}
-    except (KernelwrightError, ValidationError):
+    except KernelwrightError:
         return {}

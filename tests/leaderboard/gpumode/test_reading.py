@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernelwright.core.case import Tolerance
 from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.gpumode.described import read_described
 from kernelwright.leaderboard.gpumode.inputs_read import Returned, Size, Tensor, Unknown, read_inputs
-from kernelwright.leaderboard.gpumode.reference_facts import Tolerance, read_reference
+from kernelwright.leaderboard.gpumode.reference_facts import read_reference
 from kernelwright.leaderboard.gpumode.translate import NotPlain, translate
 from tests.leaderboard.gpumode.support import OWN
 

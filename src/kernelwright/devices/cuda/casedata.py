@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from kernelwright.core.case import CaseInputs
+from kernelwright.core.case import ITEM_BYTES, CaseInputs
 from kernelwright.core.errors import ProblemError
 from kernelwright.devices.base import Array, Buffer, CaseSource, Tolerance
 from kernelwright.devices.cuda.buffers import Guarded, allocation
@@ -23,22 +23,6 @@ from kernelwright.devices.cuda.trusted import Hidden
 SETTLE_S: Final = 60.0
 DRAWN_AT_ONCE: Final = 4
 """Input sets: more would hold too much of the host's memory for large cases."""
-
-ITEM_BYTES: Final = {
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 4,
-    "float64": 8,
-    "bool": 1,
-    "int8": 1,
-    "uint8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "int64": 8,
-    "uint64": 8,
-}
 
 
 def buffer_bytes(buffer: Buffer) -> int:

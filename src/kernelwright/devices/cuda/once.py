@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from kernelwright.core.case import ITEM_BYTES
 from kernelwright.core.errors import ProblemError
 from kernelwright.core.launch import ResolvedPlan, ScratchSpec
 from kernelwright.devices.base import Array, Buffer
-from kernelwright.devices.cuda.casedata import ITEM_BYTES, buffer_bytes
+from kernelwright.devices.cuda.casedata import buffer_bytes
 from kernelwright.devices.cuda.driver import CudaError, Driver
 from kernelwright.devices.cuda.facts import read_facts
 from kernelwright.devices.cuda.module import Module

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
+from kernelwright.core.case import ITEM_BYTES
 from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import CaseRequest, CaseSource
 from kernelwright.devices.cuda.buffers import Guarded, OutOfDeviceMemory
-from kernelwright.devices.cuda.casedata import ITEM_BYTES, CaseStore, buffer_bytes
+from kernelwright.devices.cuda.casedata import CaseStore, buffer_bytes
 from kernelwright.devices.cuda.driver import CudaError
 from kernelwright.devices.cuda.gpu import Gpu, Rows
 from kernelwright.devices.cuda.library import Library

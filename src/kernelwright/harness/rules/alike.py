@@ -14,7 +14,7 @@ from typing import Final
 from kernelwright.core.compilers import ALIKE, GUARDS
 from kernelwright.core.lexer import Directive, Lexed
 from kernelwright.core.plan import DEVICE_NAMES, Plan
-from kernelwright.harness.rules.macros import pasted
+from kernelwright.harness.rules.macros import pasted, reached
 
 _OF_HEADERS: Final = re.compile(r"(?:NV|CCCL|CUB|THRUST|LIBCUDACXX)_[A-Z]\w*|_+[A-Z]\w*")
 _OF_LANGUAGE: Final = frozenset(
@@ -168,13 +168,7 @@ class _Conditions:
         known = {d.tokens[0].text for d in defines} | self.fixed
         todo = [user for word, names in users.items() if word not in known for user in names]
         todo += [d.tokens[0].text for d in defines if any(t.kind in {"char", "string"} for t in d.tokens)]
-        found: set[str] = set()
-        while todo:
-            name = todo.pop()
-            if name not in found:
-                found.add(name)
-                todo.extend(users.get(name, ()))
-        return found
+        return reached(todo, users).keys()
 
     def _guards(self, index: int) -> bool:
         """``#ifndef X``, ``#define X`` of a value and perhaps more values, ``#endif``: defaults, no code between."""

@@ -1,6 +1,6 @@
 """What token pasting can make: words put together by ``##`` escape a look at single tokens."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kernelwright.core.lexer import Directive, Lexed, Token
 
@@ -28,12 +28,18 @@ def _pasting(macros: dict[str, Directive]) -> dict[str, None]:
                 todo.append(name)
             elif token.kind == "word" and token.text in macros:
                 users.setdefault(token.text, []).append(name)
+    return reached(todo, users)
+
+
+def reached(names: Iterable[str], users: Mapping[str, Iterable[str]]) -> dict[str, None]:
+    """The names, their users, theirs, and so on; in order of finding."""
+    todo = list(names)
     found: dict[str, None] = {}
     while todo:
         name = todo.pop()
         if name not in found:
             found[name] = None
-            todo.extend(users.get(name, []))
+            todo.extend(users.get(name, ()))
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from kernelwright.core.lexer import Directive, Lexed, Token
 from kernelwright.harness.rules.alike import takes_arguments
+from kernelwright.harness.rules.macros import reached
 from kernelwright.harness.rules.templates import TAKES, behind_angles, device_macros
 
 _SCOPES: Final = frozenset({"namespace", "struct", "class", "union"})
@@ -128,13 +129,7 @@ def _calling(text: Lexed) -> frozenset[str]:
         todo += [name.text] if _calls(value, frozenset()) else []
         for token in value:
             users.setdefault(token.text, []).append(name.text)
-    found: set[str] = set()
-    while todo:
-        name_ = todo.pop()
-        if name_ not in found:
-            found.add(name_)
-            todo.extend(users.get(name_, ()))
-    return frozenset(found)
+    return frozenset(reached(todo, users))
 
 
 def _calls(tokens: Sequence[Token], calling: frozenset[str]) -> bool:

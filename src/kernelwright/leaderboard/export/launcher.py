@@ -12,19 +12,6 @@ from kernelwright.leaderboard.export.names import DEVICE_ATTRIBUTES, Subject
 from kernelwright.leaderboard.export.translate import to_cpp
 from kernelwright.problems.spec import Argument
 
-ITEM_BYTES: Final = {
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 4,
-    "float64": 8,
-    "int8": 1,
-    "uint8": 1,
-    "int16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "int64": 8,
-    "uint64": 8,
-}
 SCALARS: Final = {
     "float32": "float",
     "float64": "double",

@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from kernelwright.core.case import ITEM_BYTES
 from kernelwright.core.errors import UserError
-from kernelwright.leaderboard.export.launcher import ITEM_BYTES, Launcher
+from kernelwright.leaderboard.export.launcher import Launcher
 from kernelwright.leaderboard.export.names import Subject
 from kernelwright.problems.spec import Argument
 

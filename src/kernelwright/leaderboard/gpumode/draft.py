@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from kernelwright.core.case import ITEM_BYTES
 from kernelwright.core.errors import ExpressionError, UserError
 from kernelwright.core.expressions import parse
 from kernelwright.leaderboard.abi import Abi, Axis
@@ -21,7 +22,7 @@ from kernelwright.leaderboard.gpumode.reference_facts import Facts
 from kernelwright.leaderboard.gpumode.task import Task, parse_entry
 from kernelwright.leaderboard.gpumode.user_tables import UserTables
 from kernelwright.problems.check import array_shape
-from kernelwright.problems.spec import ITEM_BYTES, Argument
+from kernelwright.problems.spec import Argument
 
 SEED: Final = "seed"
 MAX_SIZE: Final = 2**31 - 1

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kernelwright.core.case import Tolerance
 from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.gpumode.inputs_read import Returned, Tensor, read_inputs
 
@@ -20,16 +21,8 @@ _MAX_NODES: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """``|out - ref| <= atol + rtol * |ref|``; both 0 is exact."""
-
-    rtol: float
-    atol: float
-
-
-@dataclass(frozen=True)
 class Facts:
-    """What is known of a reference. ``tolerance`` is ``None`` for a check of the board's own making.
+    """What is known of a reference. ``tolerance``: both 0 is exact; ``None`` for a check of the board's own making.
 
     ``outputs`` are items that the reference fills, ``results`` what it returns, by the items' names; ``reference`` and
     ``parameters`` (the items' names inside it) are for whoever reads on.
