@@ -33,7 +33,9 @@ def serve(
     data: DataOption = DEFAULT_DATA,
     deadline: Annotated[
         str | None,
-        typer.Option(help="ISO time, here's unless it names a zone. Then sources are open to all."),
+        typer.Option(
+            help="ISO time, here's unless it names a zone. From then on users may read ranked sources."
+        ),
     ] = None,
     ranked_per_hour: Annotated[int, typer.Option(min=0, help="Ranked submissions of one user.")] = 60,
     test_per_hour: Annotated[int, typer.Option(min=0, help="Test submissions of one user.")] = 240,
