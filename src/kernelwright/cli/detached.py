@@ -49,7 +49,9 @@ def _pending(folders: list[Folder]) -> tuple[Batch, ...]:
 
 def evaluate_batch(
     file: Annotated[Path, typer.Argument(help="A file of export-batch.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where results are appended.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where results are appended; a file for each batch.")
+    ],
     device: DeviceOption = "auto",
     compile_workers: Annotated[
         int, typer.Option(min=1, max=256, help="Parallel compilers, at most one a core.")
