@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright import core
 from kernelwright.core.candidate import parse_template
 from kernelwright.core.errors import UserError
-from kernelwright.core.toml import TomlFault, parse_toml
+from kernelwright.core.toml import TomlFault, holds_long_integer, parse_toml
 from kernelwright.gauntlet.entry import load_entries
 from kernelwright.generation.models.keys import find_key
 from kernelwright.leaderboard.board_file import read_board_file
+from kernelwright.leaderboard.gpumode.files import read_task_folder
 from kernelwright.leaderboard.gpumode.user_tables import read_user_tables
 from kernelwright.problems.loader import load_problem
 from tests.problems.folders import write_problem
@@ -65,6 +67,30 @@ def test_every_reader_ends_in_one_line(
         read(tmp_path, ODD[kind])
     assert len(str(caught.value).splitlines()) == 1
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "value", [ODD["digits"][4:], ODD["hex"][4:], "&a [*a, {1: *a, 2: " + hex(2**4096) + "}]"]
+)
+def test_a_task_in_yaml_too(value: str, tmp_path: Path) -> None:
+    (tmp_path / "task.yml").write_text(f"x: {value}\n")
+    with pytest.raises(UserError, match=r"task\.yml: not valid YAML: .*integer"):
+        read_task_folder(tmp_path)
+
+
+def test_lists_that_hold_each_other_are_looked_through_once() -> None:
+    value: list[object] = []
+    for _ in range(200):
+        value = [value, value]
+    value.append(value)
+    assert not holds_long_integer(value)
+    assert holds_long_integer([value, -(2**5000)])
+
+
+def test_nobody_else_parses_toml() -> None:
+    package = Path(core.__file__).parents[1]
+    users = [path for path in package.rglob("*.py") if "tomllib" in path.read_text(encoding="utf-8")]
+    assert [path.name for path in users] == ["toml.py"]
 
 
 def test_a_fault_has_its_place() -> None:

@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
 from typing import Any, Final
 
 from kernelwright.core.errors import UserError
@@ -31,18 +30,20 @@ def parse_toml(text: str) -> dict[str, Any]:
         place = _PLACE.search(str(error))
         line, column = (int(place[1]), int(place[2])) if place else (0, 0)
         raise TomlFault(_PLACE.sub("", message), line, column) from None
-    if any(isinstance(value, int) and value.bit_length() > MAX_BITS for value in _values(table)):
+    if holds_long_integer(table):
         raise TomlFault(f"an integer of more than {MAX_BITS} bits")
     return table
 
 
-def _values(table: dict[str, Any]) -> Iterator[Any]:
-    todo: list[Any] = [table]
+def holds_long_integer(value: Any) -> bool:
+    """Whether an integer in lists and tables (which YAML may put into each other) has more than MAX_BITS."""
+    todo: list[Any] = [value]
+    known: set[int] = set()
     while todo:
-        value = todo.pop()
-        if isinstance(value, dict):
-            todo += value.values()
-        elif isinstance(value, list):
-            todo += value
-        else:
-            yield value
+        each = todo.pop()
+        if isinstance(each, int) and each.bit_length() > MAX_BITS:
+            return True
+        if isinstance(each, dict | list) and id(each) not in known:
+            known.add(id(each))
+            todo += [*each, *each.values()] if isinstance(each, dict) else each
+    return False

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kernelwright.core.errors import MissingError, UserError
 from kernelwright.core.files import read_text
 from kernelwright.core.homes import expanded
+from kernelwright.core.toml import MAX_BITS, holds_long_integer
 from kernelwright.leaderboard.board_file import SUBMISSION
 from kernelwright.leaderboard.gpumode.task import (
     UPLOAD,
@@ -155,6 +156,8 @@ def _yaml(path: Path) -> Any:
         raise UserError(f"{path}{line}: not valid YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
+    if holds_long_integer(value):
+        raise UserError(f"{path}: not valid YAML: an integer of more than {MAX_BITS} bits")
     if not isinstance(value, dict):
         raise UserError(f"{path}: not a task: the file must hold keys such as files, tests, benchmarks")
     return value
