@@ -22,6 +22,7 @@ from kernelwright.harness.rules.source import check_source
 from kernelwright.leaderboard.base import BoardError, BoardInfo, Mode, Ranking
 from kernelwright.leaderboard.board_file import read_board_file
 from kernelwright.leaderboard.export.gate import Answer, Finding, Gate
+from kernelwright.leaderboard.export.twins import Twins
 from kernelwright.leaderboard.gated import Exporter, GatedBoard
 from kernelwright.leaderboard.opening import check_board, open_board
 from kernelwright.leaderboard.secret import Secret
@@ -300,6 +301,17 @@ async def test_what_the_dry_run_refuses_is_never_sent(monkeypatch: pytest.Monkey
         other = Candidate(parse_template(problem.baseline_source + "// x\n", "b"), Configuration())
         with pytest.raises(UserError, match="the dry run refuses it: rules: no such thing"):
             await board.submit(other, Mode.TEST, "t")
+    seen: list[Twins] = []
+
+    def for_the_host(twins: Twins) -> tuple[Answer, str]:
+        seen.append(twins)
+        return Answer.REFUSED, "early would run when the file is loaded"
+
+    watched = Exporter(problem.spec.arguments, abi, "vectoradd_v2", "H100", for_the_host)
+    with pytest.raises(UserError, match="refuses it: host code: early would run when the file is loaded"):
+        watched(good)
+    assert "vector_add" in seen[0].whole
+    assert seen[0].bare != seen[0].whole
     with pytest.raises(BoardError):
         await board.submit(good, Mode.TEST, "t")
     await board.close()

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from kernelwright.campaign.settings import PROBLEM_GOAL, Settings
 from kernelwright.core.errors import KernelwrightError, UserError
 from kernelwright.core.objective import ObjectiveName
+from kernelwright.harness.host_code import judge_host_code
 from kernelwright.leaderboard.base import Board, BoardError, BoardInfo, RateLimited, Refused, Unauthorized
 from kernelwright.leaderboard.board_file import BOARD_FILE, Arguments, read_board_file
 from kernelwright.leaderboard.kernelbot.address import SCHEME
@@ -66,7 +67,7 @@ async def attached(
     if settings.board is None:
         yield None
         return
-    board = open_board(settings.board, problem)
+    board = open_board(settings.board, problem, judge_host_code)
     try:
         info = await _info(board, settings.board, before, told)
         known = (

@@ -15,10 +15,12 @@ from rich.text import Text
 from kernelwright.cli.check import choose, read_template
 from kernelwright.cli.options import JsonOption, pick_device
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.core.resolve import resolve
 from kernelwright.harness.enclosure import told
+from kernelwright.harness.host_code import judge_host_code
 from kernelwright.harness.official import replay
 from kernelwright.harness.rules.source import check_source
 from kernelwright.leaderboard.abi import Abi
@@ -29,6 +31,7 @@ from kernelwright.leaderboard.export.entry import usual_abi
 from kernelwright.leaderboard.export.faults import placed
 from kernelwright.leaderboard.export.gate import Answer, Finding, Gate, Judge, refused
 from kernelwright.leaderboard.export.targets import gpu_facts
+from kernelwright.leaderboard.export.twins import write_twins
 from kernelwright.leaderboard.kernelbot.facts import MAX_BYTES
 from kernelwright.problems.loader import Problem, load_problem
 from kernelwright.problems.rules import candidate_rules
@@ -81,7 +84,8 @@ def export(
     )
     limit = (board.limits.max_bytes if board else None) or MAX_BYTES
     timing = official(loaded, pick_device(replay_on)) if replay_on else None
-    gate = Gate(limit, rules=_rules(loaded, candidate), replay=timing)
+    host = _host(loaded, candidate, _abi(loaded, board), facts)
+    gate = Gate(limit, rules=_rules(loaded, candidate), host=host, replay=timing)
     findings = gate.examine(text.encode(), output.name)
     fault = refused(findings)
     if fault is None:
@@ -107,6 +111,11 @@ def _rules(problem: Problem, candidate: Candidate) -> Judge:
         return (Answer.REFUSED, broken.reason) if broken else (Answer.PASSED, "")
 
     return judge
+
+
+def _host(problem: Problem, candidate: Candidate, abi: Abi, facts: DeviceFacts) -> Judge:
+    """What nvcc makes of the file for the board's host: nothing of it may be the candidate's."""
+    return lambda _: judge_host_code(write_twins(candidate, problem.spec.arguments, abi, facts))
 
 
 def official(problem: Problem, device: str) -> Judge:

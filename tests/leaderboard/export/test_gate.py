@@ -9,7 +9,9 @@ import pytest
 from kernelwright.leaderboard.export import gate
 from kernelwright.leaderboard.export.gate import Answer, Finding, Gate, kernelguard, refused
 
-ORDER = ["size", "extension", "encoding", "banned word", "syntax", "kernelguard", "rules", "official timing"]
+ORDER = [
+    "size", "extension", "encoding", "banned word", "syntax", "kernelguard", "rules", "host code", "official timing",
+]  # fmt: skip
 
 
 def passing(_: str) -> tuple[Answer, str]:
@@ -28,7 +30,7 @@ def _no_kernelguard(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_good_file_passes_what_can_be_run() -> None:
-    findings = Gate(rules=passing, replay=passing).examine(b"x = 1\n")
+    findings = Gate(rules=passing, host=passing, replay=passing).examine(b"x = 1\n")
     found = answers(findings)
     assert found.pop("kernelguard") is Answer.NOT_RUN
     assert set(found.values()) == {Answer.PASSED}
@@ -57,7 +59,7 @@ def test_what_a_board_would_refuse(data: bytes, name: str, check: str) -> None:
         ran.append(text)
         return Answer.PASSED, ""
 
-    findings = Gate(rules=late, replay=late).examine(data, name)
+    findings = Gate(rules=late, host=late, replay=late).examine(data, name)
     fault = refused(findings)
     assert fault is not None
     assert fault.check == check

@@ -1,14 +1,16 @@
 """Just enough of ELF64 (System V ABI, chapter 4) to see what an object file needs and defines."""
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SHT_SYMTAB, SHT_DYNSYM = 2, 11
+_ET_REL = 1
+SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL, SHT_DYNSYM = 2, 4, 8, 9, 11
 SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY = 14, 15, 16
 STT_OBJECT, STT_FUNC, STT_TLS, STT_COMMON, STT_GNU_IFUNC = 1, 2, 6, 5, 10
-SHF_WRITE = 1
-STB_WEAK = 2
+SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR = 1, 2, 4
+STB_LOCAL, STB_WEAK = 0, 2
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Section:
     offset: int
     size: int
     link: int
+    info: int
     entry_size: int
 
 
@@ -38,11 +41,23 @@ class Symbol:
 
 
 @dataclass(frozen=True)
+class Relocation:
+    """A place of a section that the linker fills in with a symbol's address."""
+
+    section: Section
+    offset: int
+    kind: int
+    symbol: Symbol
+    addend: int
+
+
+@dataclass(frozen=True)
 class ElfFile:
-    """Sections and symbols of one file."""
+    """Sections and symbols of one file; the relocations of an object file."""
 
     sections: tuple[Section, ...]
     symbols: tuple[Symbol, ...]
+    relocations: tuple[Relocation, ...] = ()
 
     @property
     def undefined(self) -> list[Symbol]:
@@ -64,10 +79,15 @@ def read_elf(path: Path, table: int = SHT_SYMTAB) -> ElfFile:
         raise ValueError(f"{path.name} is no little-endian ELF64 file")
     try:
         sections = _sections(data)
-        return ElfFile(sections, tuple(s for section in sections if section.kind == table
-                                       for s in _symbols(data, section, sections)))  # fmt: skip
-    except struct.error as error:
+        symbols = tuple(
+            s for section in sections if section.kind == table for s in _symbols(data, section, sections)
+        )
+        (kind,) = struct.unpack_from("<H", data, 0x10)
+        is_object = kind == _ET_REL and table == SHT_SYMTAB
+        relocations = tuple(_relocations(data, sections, symbols)) if is_object else ()
+    except (struct.error, IndexError) as error:
         raise ValueError(f"{path.name} is cut: {error}") from None
+    return ElfFile(sections, symbols, relocations)
 
 
 def _sections(data: bytes) -> tuple[Section, ...]:
@@ -75,7 +95,9 @@ def _sections(data: bytes) -> tuple[Section, ...]:
     size, count, names_index = struct.unpack_from("<HHH", data, 0x3A)
     headers = [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
     names_at = headers[names_index][4]
-    return tuple(Section(_text(data, names_at + h[0]), h[1], h[2], h[4], h[5], h[6], h[9]) for h in headers)
+    return tuple(
+        Section(_text(data, names_at + h[0]), h[1], h[2], h[4], h[5], h[6], h[7], h[9]) for h in headers
+    )
 
 
 def _symbols(data: bytes, table: Section, sections: tuple[Section, ...]) -> list[Symbol]:
@@ -88,6 +110,18 @@ def _symbols(data: bytes, table: Section, sections: tuple[Section, ...]) -> list
             Symbol(_text(data, names_at + name), info & 15, info >> 4, section, value, size, index == 0)
         )
     return found
+
+
+def _relocations(
+    data: bytes, sections: tuple[Section, ...], symbols: tuple[Symbol, ...]
+) -> Iterator[Relocation]:
+    """Those with an addend, the only kind on x86-64 and AArch64."""
+    for table in sections:
+        if table.kind != SHT_RELA or not 0 < table.info < len(sections):
+            continue
+        for at in range(table.offset, table.offset + table.size, table.entry_size):
+            offset, info, addend = struct.unpack_from("<QQq", data, at)
+            yield Relocation(sections[table.info], offset, info & 0xFFFFFFFF, symbols[info >> 32], addend)
 
 
 def _text(data: bytes, at: int) -> str:

@@ -44,13 +44,15 @@ Judge = Callable[[str], tuple[Answer, str]]
 
 @dataclass(frozen=True)
 class Gate:
-    """The checks' order. ``rules`` are ours on the candidate, ``replay`` is the board's own timing on this machine.
+    """The checks' order.
 
-    A board may take less than ``max_bytes``.
+    ``rules`` are ours on the candidate, ``host`` is on what a board's host would run of it, ``replay`` is the board's
+    own timing on this machine. A board may take less than ``max_bytes``.
     """
 
     max_bytes: int = MAX_BYTES
     rules: Judge | None = None
+    host: Judge | None = None
     replay: Judge | None = None
 
     def examine(self, data: bytes, name: str = "submission.py") -> tuple[Finding, ...]:
@@ -68,6 +70,7 @@ class Gate:
             ("syntax", _syntax),
             ("kernelguard", kernelguard),
             ("rules", self.rules),
+            ("host code", self.host),
             ("official timing", self.replay),
         ]
         for check, judge in later:

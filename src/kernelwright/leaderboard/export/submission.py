@@ -87,6 +87,11 @@ def write_sources(subject: Subject, arches: Sequence[str]) -> Sources:
     code = device_code(
         subject.body, subject.macro_names, subject.renames, template.name, first_line(template)
     )
+    return around(code, subject, arches)
+
+
+def around(code: DeviceCode, subject: Subject, arches: Sequence[str]) -> Sources:
+    """The C++ of an export with other device code in the candidate's place."""
     launcher = Launcher(subject)
     defined, late = _macros(subject, code)
     headers = [f"<{name}>" for name in _SYSTEM_HEADERS] + ["<cuda_runtime.h>"]
