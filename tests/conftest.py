@@ -1,5 +1,7 @@
 """What all tests share."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,3 +36,19 @@ def memory_file(tmp_path: Path) -> Path:
 def cpu_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the cpu device's own tools are built once, for the commands that tests start as well."""
     return shared_cache(tmp_path_factory.mktemp("cpu-cache"))
+
+
+@pytest.fixture
+def out_of_reach(tmp_path: Path) -> Iterator[Path]:
+    """A file in a folder that this process may not enter; as root it has another user's rights meanwhile."""
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    (folder / "file").touch()
+    folder.chmod(0)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    yield folder / "file"
+    if root:
+        os.seteuid(0)
+    folder.chmod(0o700)

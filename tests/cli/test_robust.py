@@ -11,6 +11,7 @@ import pytest
 from kernelwright.campaign.settings import Settings, read_settings
 from kernelwright.cli.main import main
 from kernelwright.core.errors import UserError
+from kernelwright.gauntlet.entry import load_entries
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 
@@ -198,3 +199,18 @@ def test_no_command_waits_for_a_pipe(
     for name in ("FILE", "FILE.svg", "a.npz", "memory.db"):
         os.mkfifo(name)
     assert "is no ordinary file" in error_of(capsys, *command)
+
+
+def test_what_this_user_may_not_reach(
+    out_of_reach: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command(**_: object) -> None:
+        out_of_reach.stat()
+
+    with pytest.raises(UserError, match="there is no such folder"):
+        load_entries(out_of_reach)
+    monkeypatch.setattr("kernelwright.cli.main._commands", lambda: command)
+    assert (
+        error_of(capsys)
+        == f"kernelwright: error: {out_of_reach}: Permission denied: give yourself the right to it\n"
+    )

@@ -56,3 +56,15 @@ def test_too_few_files_are_said_in_one_line(limit: int, tmp_path: Path) -> None:
         "kernelwright: error: too many open files: raise the limit (ulimit -n 1024), or close some\n"
     )
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [("--help",), ("problem", "show", "gemm"), ("show", "--nope")])
+def test_an_output_that_nobody_reads_is_no_answer(words: tuple[str, ...]) -> None:
+    """Python's own, rich's and standard error."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "kernelwright", *words]
+    errors = writing if "--nope" in words else subprocess.PIPE
+    done = subprocess.run(command, stdout=writing, stderr=errors, check=False, timeout=60)
+    os.close(writing)
+    assert (done.returncode, done.stderr or b"") == (141, b"")

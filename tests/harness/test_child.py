@@ -8,6 +8,7 @@ import signal
 import site
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.harness.child import START_TRIES, Child
 from kernelwright.harness.processes import import_roots, kill_tree, readable_folders, scrubbed_environment
+from kernelwright.harness.sandbox import Layer
+from kernelwright.harness.sandbox.bubblewrap import Enclosed
 from kernelwright.harness.scratch import remove_abandoned
 from kernelwright.harness.setup import Role, WorkerSetup
 from tests.harness.support import names
@@ -25,7 +28,7 @@ PROJECT = Path(__file__).parents[2]
 def child(tmp_path: Path, role: Role, maker: str = "FakeMaker", start_timeout_s: float = 60.0) -> Child:
     folders = {name: tmp_path / name for name in ("scratch", "artifacts", "cache")}
     for folder in folders.values():
-        folder.mkdir()
+        folder.mkdir(parents=True)
     setup = WorkerSetup(
         role=role,
         device="fake",
@@ -52,6 +55,25 @@ async def until_gone(pids: list[int], seconds: float = 20.0) -> None:
     async with asyncio.timeout(seconds):
         while not all(map(gone, pids)):
             await asyncio.sleep(0.02)
+
+
+async def test_a_python_that_cannot_be_run_is_the_user_s_to_mend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python").touch(0o644)
+    monkeypatch.setattr("sys.executable", f"{tmp_path}/python")
+    with pytest.raises(UserError, match=r"may not run .*/python, or .*: make the virtual environment anew"):
+        await child(tmp_path, "probe").start()
+    (tmp_path / "python").write_text("#!/nowhere\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr("kernelwright.harness.child.confined_command", bare)
+    with pytest.raises(HarnessError, match=r"the compile worker cannot be started: .*No such file"):
+        await child(tmp_path / "2", "compile").start()
+
+
+def bare(command: Sequence[str], view: object, folder: Path) -> Enclosed:
+    """No walls."""
+    return Enclosed(tuple(command), Layer("bubblewrap", holds=False))
 
 
 async def test_a_probe_says_hello_and_ends(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from kernelwright.core.errors import HarnessError
 from kernelwright.harness import doctor
 from kernelwright.harness.doctor import Finding, diagnose
+from kernelwright.harness.processes import readable_folders
 
 
 def by_name(findings: list[Finding]) -> dict[str, Finding]:
@@ -91,6 +92,25 @@ def test_a_sandbox_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = by_name(diagnose("cpu"))
     assert not findings["sandbox"].ok
     assert findings["sandbox"].required
+
+
+def test_a_python_that_this_user_may_not_run(
+    out_of_reach: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "python"  # as a link of a virtual environment into another user's home
+    monkeypatch.setattr("sys.executable", f"{closed}")
+    monkeypatch.setattr(
+        "os.access", lambda path, mode: path != f"{closed}"
+    )  # it asks for the real user's rights
+    monkeypatch.setattr(
+        "os.path.realpath", lambda path, **_: f"{out_of_reach}" if path == f"{closed}" else path
+    )
+    findings = by_name(diagnose("cpu"))
+    assert not findings["interpreter"].ok
+    assert str(out_of_reach) in findings["interpreter"].detail
+    assert "-m venv" in findings["interpreter"].mend
+    assert not findings["sandbox"].ok
+    assert readable_folders((), out_of_reach) == readable_folders(())
 
 
 @pytest.mark.parametrize("slow", [True, False])

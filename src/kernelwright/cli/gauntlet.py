@@ -12,6 +12,7 @@ from rich.table import Table
 import kernelwright
 from kernelwright.cli.options import DeviceOption, JsonOption, SlowOption, pick_device, use_slow_cases
 from kernelwright.core.errors import UserError
+from kernelwright.core.looking import is_folder
 from kernelwright.gauntlet import Report, Row, Verdict, load_entries, run_gauntlet
 from kernelwright.gauntlet.judge import FAILURES
 
@@ -65,7 +66,7 @@ def gauntlet(
 
 def _default_folder() -> Path:
     folder = Path(kernelwright.__file__).resolve().parents[2] / "tests" / "gauntlet"
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise UserError(
             "gauntlet: this is no source checkout: name a folder of .cu files, 'kernelwright gauntlet DIR'"
         )

@@ -1,11 +1,13 @@
 """Entry point: what loads the commands, and the one place where errors become an exit code.
 
 Exit codes: 0 done, 1 the answer is no (a check failed), 2 bad input (one line on stderr), 3 the harness or the
-device failed, 70 a fault of ours, 130 interrupted.
+device failed, 70 a fault of ours, 130 interrupted, 141 nobody reads the output any more (as of any command that
+SIGPIPE ends).
 """
 
 import errno
 import os
+import select
 import signal
 import sys
 import threading
@@ -21,9 +23,12 @@ from kernelwright.harness.limits import TO_LOAD, refuse_narrow_limits
 
 INTERRUPTED: Final = "kernelwright: interrupted"
 INTERRUPTED_CODE: Final = 130
+UNREAD_CODE: Final = 128 + signal.SIGPIPE
 LEAST_COLUMNS: Final = 40
 FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 """What an output says that can take nothing more."""
+CLOSED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
+"""What a file or a folder says that this user may not use."""
 TOO_MANY_FILES: Final = {errno.EMFILE, errno.ENFILE}
 
 
@@ -41,6 +46,16 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
+    try:
+        return _code(arguments)
+    except (BrokenPipeError, SystemExit) as error:
+        # Rich and typer make exit code 1 of it, "the answer is no".
+        if not isinstance(error.__context__ if isinstance(error, SystemExit) else error, BrokenPipeError):
+            raise
+        return _stop_writing()
+
+
+def _code(arguments: list[str] | None) -> int:
     see_to_streams()
     _see_to_width()
     try:
@@ -128,14 +143,33 @@ def _see_to_width() -> None:
 
 def _of_system(error: OSError) -> int:
     """Nobody reads any more; the output can take nothing more, nor at exit, when Python flushes; or a fault of ours."""
-    if isinstance(error, BrokenPipeError):
-        sys.stderr.close()
-        return 0
+    if isinstance(error, BrokenPipeError) and _unread():
+        return _stop_writing()
+    if error.errno in CLOSED and error.filename:
+        return _fail(
+            2, UserError(f"{os.fsdecode(error.filename)}: {error.strerror}: give yourself the right to it")
+        )
     if error.errno not in FULL or error.filename:
         return _fault(error)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     print(f"kernelwright: error: the output cannot be written: {error.strerror}", file=sys.stderr)
     return 2
+
+
+def _unread() -> list[int]:
+    """Which of the outputs nobody reads any more (``head`` has seen enough)."""
+    watch = select.poll()
+    for number in (1, 2):
+        watch.register(number, 0)
+    return [number for number, events in watch.poll(0) if events & (select.POLLERR | select.POLLHUP)]
+
+
+def _stop_writing() -> int:
+    """Quietly, also at exit, when Python flushes."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in _unread():
+        os.dup2(nowhere, number)
+    return UNREAD_CODE
 
 
 def _fail(code: int, error: Exception) -> int:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import read_text
+from kernelwright.core.looking import is_file, is_folder, is_there
 from kernelwright.core.outcome import Check
 from kernelwright.core.toml import TomlFault, parse_toml
 from kernelwright.problems.loader import load_problem
@@ -61,11 +62,11 @@ def load_entries(folder: Path) -> tuple[Entry, ...]:
 
     Raises UserError: one line with the file, what is wrong and how to mend it.
     """
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise UserError(f"{folder}: there is no such folder")
     problems = {toml.parent for toml in folder.glob("*/**/problem.toml")}
     files = [
-        path for path in sorted(folder.rglob("*.cu")) if path.is_file() and problems.isdisjoint(path.parents)
+        path for path in sorted(folder.rglob("*.cu")) if is_file(path) and problems.isdisjoint(path.parents)
     ]
     if not files:
         raise UserError(f"{folder}: holds no .cu file with lines '// gauntlet: KEY = VALUE'")
@@ -87,7 +88,7 @@ def _load(path: Path, folder: Path) -> Entry:
     own = folder / header.problem
     return Entry(
         file=path.relative_to(folder).as_posix(),
-        problem=str(own.resolve()) if (own / "problem.toml").exists() else header.problem,
+        problem=str(own.resolve()) if is_there(own / "problem.toml") else header.problem,
         kind=header.kind,
         row=header.row,
         checks=header.checks,

@@ -14,7 +14,12 @@ from typing import Final
 from kernelwright.core.errors import HarnessError, UserError, WorkerDied
 from kernelwright.harness.excess import PERIOD_S, Bounds, excess
 from kernelwright.harness.limits import refuse_narrow_limits
-from kernelwright.harness.processes import import_roots, kill_tree, scrubbed_environment
+from kernelwright.harness.processes import (
+    import_roots,
+    kill_tree,
+    refuse_closed_interpreter,
+    scrubbed_environment,
+)
 from kernelwright.harness.sandbox import Layer, SandboxReport
 from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, Enclosed, View, confined_command, signal_of
 from kernelwright.harness.scratch import disk_full
@@ -101,6 +106,7 @@ class Child:
                 return self._running.hello
             await self.kill()  # it ended while nobody asked for anything: no candidate's fault
         refuse_narrow_limits()
+        refuse_closed_interpreter()
         try:
             hello = await self._try_to_start()
         except (HarnessError, UserError) as error:
@@ -175,9 +181,11 @@ class Child:
                     cwd=self.setup.scratch,
                     start_new_session=True,
                 )
-        except BaseException:
+        except BaseException as error:
             writer.close()
             await printed.close()
+            if isinstance(error, OSError) and error.errno not in {errno.EMFILE, errno.ENFILE}:
+                raise HarnessError(f"the {self.setup.role} worker cannot be started: {error}") from None
             raise
         # Nothing is awaited in between: who is cancelled there would leave a child that nobody knows.
         self._running = _Running(process, reader, writer, printed)

@@ -20,7 +20,12 @@ from kernelwright.devices.cuda.nvcc import find_nvcc
 from kernelwright.devices.cuda.nvrtc import INSTALL, Nvrtc
 from kernelwright.harness.child import Child
 from kernelwright.harness.device_lock import lock_path
-from kernelwright.harness.processes import import_roots, readable_folders
+from kernelwright.harness.processes import (
+    OPEN_INTERPRETER,
+    closed_interpreter,
+    import_roots,
+    readable_folders,
+)
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.scratch import Scratch, shared_cache
 from kernelwright.harness.setup import WorkerSetup
@@ -56,7 +61,7 @@ def diagnose(device: str) -> list[Finding]:
 
 async def examine(device: str) -> list[Finding]:
     """:func:`diagnose` for callers that have a running event loop."""
-    findings = [_python()]
+    findings = [_python(), _interpreter()]
     findings += _cuda(device) if device.startswith("cuda") else [_compiler()]
     findings += [_scratch_space(), _lock_folder(), _working_folder(), _cache_folder()]
     return findings + await _sandbox(device)
@@ -76,6 +81,12 @@ def _python() -> Finding:
     return Finding(
         "python", sys.platform == "linux", where, mend="use Linux: the sandbox is made of its parts"
     )
+
+
+def _interpreter() -> Finding:
+    """Children are started with it."""
+    fault = closed_interpreter()
+    return Finding("interpreter", not fault, fault or os.path.realpath(sys.executable), OPEN_INTERPRETER)
 
 
 def _compiler() -> Finding:
@@ -179,7 +190,7 @@ async def _sandbox(device: str) -> list[Finding]:
     """What holds in a real child."""
     try:
         report = await _probe_child(device)
-    except KernelwrightError as error:
+    except (KernelwrightError, OSError) as error:
         mend = "see the reason; children are started with this Python"
         return [Finding("sandbox", ok=False, detail=str(error), mend=mend)]
     return [

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
+from kernelwright.core.looking import is_there
 from kernelwright.harness.excess import PERIOD_S, Bounds, excess
 from kernelwright.harness.processes import import_roots, readable_folders, scrubbed_environment
 from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, View, confined_command
@@ -177,7 +178,7 @@ def _toolkit() -> Path | None:
     programs = [Path(found).resolve()] if (found := find_tool("nvcc")) else []
     programs += sorted(Path("/usr/local").glob("cuda-*/bin/nvcc"), reverse=True)
     homes = (program.parent.parent for program in programs)
-    return next((home for home in homes if (home / "include" / "cuda_runtime.h").exists()), None)
+    return next((home for home in homes if is_there(home / "include" / "cuda_runtime.h")), None)
 
 
 class _Pipe:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from kernelwright.core.errors import UserError
+from kernelwright.core.looking import is_there
 from kernelwright.problems.loader import strays
 
 _KEPT: Final = (
@@ -22,6 +24,9 @@ _PACKAGES: Final = (
     "torch", "threadpoolctl", "tree_sitter", "tree_sitter_cuda",
 )  # fmt: skip
 _ROUNDS: Final = 20
+OPEN_INTERPRETER: Final = (
+    "make the virtual environment anew with a Python that all users may run (/usr/bin/python3 -m venv)"
+)
 
 
 def scrubbed_environment(scratch: str, roots: Iterable[str], outer: Mapping[str, str]) -> dict[str, str]:
@@ -57,14 +62,30 @@ def import_roots(maker: str = "") -> tuple[str, ...]:
     return tuple(roots)
 
 
+def closed_interpreter() -> str:
+    """What is wrong with the Python that children are started with, this same one; empty where nothing is.
+
+    A process may have been started with it by another user, whose rights it has given up since.
+    """
+    if os.access(sys.executable, os.X_OK):
+        return ""
+    return f"this user may not run {os.path.realpath(sys.executable)}, or a folder on the way to it is closed"
+
+
+def refuse_closed_interpreter() -> None:
+    """Raises UserError, one line, where children could not be started."""
+    if fault := closed_interpreter():
+        raise UserError(f"{fault}: {OPEN_INTERPRETER}")
+
+
 def readable_folders(roots: Iterable[str], *more: Path) -> tuple[str, ...]:
     """What a child reads besides the system's folders: the interpreter, its packages, ``more``.
 
     Of a link among ``more`` its own name too.
     """
     paths = [sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), *roots, *map(str, more)]
-    names = [path.parent.resolve() / path.name for path in more if path.name and path.exists()]
-    found = [*(str(Path(path).resolve()) for path in paths if Path(path).exists()), *map(str, names)]
+    names = [path.parent.resolve() / path.name for path in more if path.name and is_there(path)]
+    found = [*(str(Path(path).resolve()) for path in paths if is_there(path)), *map(str, names)]
     return tuple(dict.fromkeys(found))
 
 

@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Final
 
 from kernelwright.core.launch import ResolvedPlan
+from kernelwright.core.looking import is_there
 from kernelwright.harness.processes import import_roots, scrubbed_environment
 from kernelwright.harness.protocol import ProfileResult
 from kernelwright.harness.sanitizer_job import (
@@ -192,7 +193,7 @@ class Profiler:
         """The setup with a folder for one profile."""
         folder = Path(tempfile.mkdtemp(prefix="profile-", dir=self._setup.scratch))
         home = Path(self._executable or "/").resolve().parent.parent
-        more = [str(path) for path in (home, Path("/opt/nvidia")) if path.exists()]
+        more = [str(path) for path in (home, Path("/opt/nvidia")) if is_there(path)]
         readable = tuple(dict.fromkeys((*self._setup.readable, *more)))
         return replace(self._setup, scratch=str(folder), readable=readable)
 

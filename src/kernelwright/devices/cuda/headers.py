@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kernelwright.core.looking import is_file, is_folder
+
 _INTEGERS = """#pragma once
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
@@ -154,8 +156,8 @@ def toolkit_include_paths() -> tuple[str, ...]:
         ]
     found: list[str] = []
     for folder in folders:
-        if (folder / "cuda_fp16.h").is_file():
+        if is_file(folder / "cuda_fp16.h"):
             found.append(str(folder))
-            if (folder / "cccl").is_dir():
+            if is_folder(folder / "cccl"):
                 found.append(str(folder / "cccl"))
     return tuple(dict.fromkeys(found))

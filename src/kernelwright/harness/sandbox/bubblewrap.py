@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kernelwright.core.looking import is_link, is_there
 from kernelwright.harness.sandbox.landlock import SYSTEM_FOLDERS, gpu_files
 from kernelwright.harness.sandbox.layers import Layer
 
@@ -104,9 +105,9 @@ def _files(view: View) -> list[str]:
     if view.shared_memory:
         arguments += ["--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - a private one
     for path in map(Path, SYSTEM_FOLDERS):
-        if path.is_symlink():
+        if is_link(path):
             arguments += ["--symlink", str(path.readlink()), str(path)]
-        elif path.exists() and not str(path).startswith(("/dev", "/proc/")):
+        elif is_there(path) and not str(path).startswith(("/dev", "/proc/")):
             # Parents that the bind makes are root's own: a child that is nobody could not pass.
             parents = [p for p in reversed(path.parents) if p != Path("/")]
             arguments += [word for parent in parents for word in ("--dir", str(parent))]
@@ -128,7 +129,7 @@ def _files(view: View) -> list[str]:
 
 def _outside_the_system(paths: Iterable[Path]) -> Iterator[Path]:
     system = [Path(folder) for folder in SYSTEM_FOLDERS]
-    return (path for path in paths if path.exists() and not _below(path, system))
+    return (path for path in paths if is_there(path) and not _below(path, system))
 
 
 def _below(path: Path, folders: Iterable[Path]) -> bool:
@@ -141,6 +142,6 @@ def _interpreter() -> Iterator[Path]:
     while True:
         if len(step.parents) > 2:  # never the root itself
             yield step.parents[1]
-        if not step.is_symlink():
+        if not is_link(step):
             return
         step = step.parent / step.readlink()
