@@ -1,5 +1,6 @@
 """A campaign whose baseline fails, from its start to what a person is told when it is to go on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,13 @@ import pytest
 from kernelwright.campaign.baseline import BaselineFailed
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.settings import Settings
-from kernelwright.campaign.sitting import resume_campaign, start_campaign
+from kernelwright.campaign.sitting import _record, resume_campaign, start_campaign
 from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import load_problem
 from kernelwright.report import as_json, build_report
 from tests.problems.folders import BASELINE, write_problem
+
+from .fakes import FakeHarness
 
 BROKEN = BASELINE.replace("factor * X[i]", "factor * Z[i]")
 
@@ -32,3 +36,11 @@ async def test_it_is_recorded_shown_and_not_gone_on_with(tmp_path: Path) -> None
         BaselineFailed, match=f"^{record.id}: its baseline does not pass .*start a new campaign$"
     ):
         await resume_campaign("last", tmp_path, Silent(), {"seconds": 10.0})
+
+
+def test_a_long_name_does_not_fill_the_id() -> None:
+    problem = load_problem("vector_add")
+    named = replace(problem, spec=problem.spec.model_copy(update={"name": "a" * 500}))
+    record = _record(named, Settings(problem="p", device="cpu"), FakeHarness({}))
+    assert record.id.startswith("a" * 40 + "-2")
+    assert len(record.id) < 70

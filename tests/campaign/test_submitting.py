@@ -13,6 +13,7 @@ from kernelwright.campaign.quota import Quota
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.writing import STAGNANT
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.configuration import Configuration
 from kernelwright.core.goal import parse_goal
 from kernelwright.core.outcome import Status
 from kernelwright.generation.base import Proposal
@@ -262,6 +263,20 @@ async def test_a_rank_as_goal_ends_the_search_and_the_winner_is_confirmed(memory
     assert result.state == "finished"
     assert result.confirmation is not None
     assert memory.places("c1")[-1].rank == 2
+
+
+@pytest.mark.parametrize(("old", "reached"), [(2, True), (3, False)])
+async def test_a_place_from_before_the_campaign_reaches_no_goal_until_it_is_bettered(
+    memory: Memory, old: int, reached: bool
+) -> None:
+    board = FakeBoard(official())
+    board.taken["0"] = (Candidate(STEPS[old], Configuration({"X": 1})), Mode.RANKED, "sent-by-hand")  # holds place 2
+    campaign = await make(memory, board, goal="rank<=2")
+    result = await campaign.run()
+    assert result.goal_reached == reached
+    assert memory.places("c1")[0].rank == memory.places("c1")[-1].rank == 2
+    assert heard(campaign).has("ms, an entry from before this campaign")
+    assert ("step4 [X=1]", Mode.RANKED) in board.sent
 
 
 async def test_a_speedup_as_goal_ends_the_search(memory: Memory) -> None:

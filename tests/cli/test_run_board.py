@@ -46,6 +46,13 @@ def test_bad_input_is_one_line(
     assert not (tmp_path / "d").exists()
 
 
+def test_no_device_is_asked_for_before_the_command_line_is_right(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelwright.cli.run.pick_device", pytest.fail)
+    assert "http://HOST:PORT/PROBLEM" in said(capsys, "run", "gemm", "--board", "ftp://x")
+
+
 def test_a_board_that_nobody_serves(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

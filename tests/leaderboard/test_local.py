@@ -233,12 +233,28 @@ def test_the_token_is_in_no_text_of_the_board() -> None:
 @pytest.mark.parametrize(
     "url",
     ["", "gemm", "ftp://h/gemm", "http://h", "http://h/", "http:///gemm", "http://h/Gemm", "http://h:x/gemm",
-     "http://h/gemm?x", "http://h/a b", "http://h/gemm\n", "http://me:secret@h/gemm", "http://:secret@h:x/gemm", "http://@h/gemm", "http://[::1/gemm"],
+     "http://h/gemm?x", "http://h/a b", "http://h/gemm\n", "http://h:/gemm",
+     "http://a b/gemm", "http://b%00/gemm", "http://*/gemm", "http://b\u00fccher/gemm", "h:8000/gemm", "http://[x]/gemm", "http://me:secret@h/gemm", "http://:secret@h:x/gemm", "http://@h/gemm", "http://[::1/gemm"],
 )  # fmt: skip
 def test_a_url_that_names_no_board(url: str) -> None:
     with pytest.raises(UserError) as failed:
         LocalBoard(url)
     assert "secret" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    "server", ["http://[::1]:8", "http://[fe80::1%eth0]", "https://xn--bcher-kva.example", "http://h_1.a-b"]
+)
+def test_servers_have_names_and_addresses(server: str) -> None:
+    board = LocalBoard(f"{server}/gemm///")
+    assert (board._base, board.problem) == (server, "gemm")
+
+
+async def test_a_name_that_looks_encoded_and_is_not_is_one_line() -> None:
+    board = LocalBoard("http://xn--/gemm", TOKEN)
+    with pytest.raises(BoardError, match="cannot be asked"):
+        await board.info()
+    await board.close()
 
 
 def test_a_url_may_name_a_device_and_lie_behind_a_path() -> None:

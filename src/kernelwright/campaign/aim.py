@@ -26,7 +26,7 @@ class Aim:
     def attained(self, baseline: Entry | None) -> Attained:
         """How far the campaign is now."""
         leader, objective = self._standing.incumbent, self._standing.objective
-        rank = self.places.rank if self.places else None
+        rank = self.places.won if self.places else None
         if leader is None:
             return Attained(rank=rank)
         time = objective.time(leader.times)
@@ -45,7 +45,7 @@ class Aim:
     def pressing(self) -> bool:
         """Whether a place is asked for that is not held yet: numbers alone will hardly bring it."""
         wanted = self.goal.rank if self.goal else None
-        rank = self.places.rank if self.places else None
+        rank = self.places.won if self.places else None
         return wanted is not None and (rank is None or rank > wanted)
 
     def place(self) -> BoardPlace | None:

@@ -19,6 +19,7 @@ class Places:
         self._table: tuple[Place, ...] = ()
         known = scene.memory.places(scene.campaign)
         self.now: PlaceRecord | None = known[-1] if known else None
+        self._first: PlaceRecord | None = known[0] if known else None
 
     async def read(self, board: Board) -> PlaceRecord:
         """Read the table and keep our place. Raises BoardError."""
@@ -36,6 +37,7 @@ class Places:
             score_s=mine.score_s if mine else None,
             ahead_s=ahead,
         )
+        self._first = self._first or self.now
         self._scene.memory.place(self.now)
         if before is None or before.rank != self.now.rank:
             self._scene.listener.note(f"the board: {self.text}")
@@ -45,6 +47,24 @@ class Places:
     def rank(self) -> int | None:
         """Our place, if we have one."""
         return self.now.rank if self.now else None
+
+    @property
+    def won(self) -> int | None:
+        """Our place, if it is not that of an entry from before the campaign: the table has the best of each user.
+
+        It is read before the first submission.
+        """
+        return None if self._from_before else self.rank
+
+    @property
+    def _from_before(self) -> bool:
+        first, now = self._first, self.now
+        return (
+            first is not None
+            and now is not None
+            and first.score_s is not None
+            and first.score_s == now.score_s
+        )
 
     def gap(self, rank: int) -> float | None:
         """Share of our score that has to go for a place; ``None`` where that is not known or reached."""
@@ -65,7 +85,8 @@ class Places:
             return f"no entry of ours among {now.entries}"
         gap = self.gap(now.rank - 1)
         told = f"; {100 * gap:.2g} % less takes rank {now.rank - 1}" if gap else ""
-        return f"rank {now.rank} of {now.entries} with {1e3 * now.score_s:.4g} ms{told}"
+        whose = ", an entry from before this campaign" if self._from_before else ""
+        return f"rank {now.rank} of {now.entries} with {1e3 * now.score_s:.4g} ms{whose}{told}"
 
     def _score_of(self, rank: int) -> float | None:
         return next((place.score_s for place in self._table if place.rank == rank), None)

@@ -47,6 +47,8 @@ from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem, load_problem
 
 MEMORY_FILE: Final = "memory.db"
+NAME_IN_ID: Final = 40
+"""Letters of the problem's name in a campaign's id, which is in every line about it."""
 LATE_S: Final = 5.0
 """What a campaign with another machine may take to end beyond its budget."""
 RUNNING: Final = "running"
@@ -296,7 +298,7 @@ def _record(problem: Problem, settings: Settings, harness: Harness) -> CampaignR
     now = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
     return CampaignRecord(
-        id=f"{problem.name}-{stamp}-{secrets.token_hex(2)}",
+        id=f"{problem.name[:NAME_IN_ID]}-{stamp}-{secrets.token_hex(2)}",
         problem_id=problem.id,
         settings=settings.model_dump_json(),
         device=json.dumps(asdict(harness.facts)),

@@ -98,9 +98,9 @@ def run(
     Structure comes from language models (--model) and, unless --no-catalogue is given, from the problem's catalogue
     of templates; numbers come from Bayesian optimisation.
     """
-    name = pick_device(device)
     _check(goal, board)
     need_board(board, submit=submit, max_submissions=max_submissions, uncalibrated=uncalibrated)
+    name = pick_device(device)  # a driver may take its time to answer
     settings = Settings(
         problem=problem,
         device=name,

@@ -43,6 +43,8 @@ POLL_S: Final = 0.5
 MAX_ANSWER_BYTES: Final = 8 * 2**20
 FILES: Final = ("problem.toml", "reference.py", "baseline.cu")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
+"""A name, or IPv6 in brackets, and a port."""
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=4000)]
@@ -302,6 +304,7 @@ def _parts(url: str) -> tuple[str, str, str]:
     folder, _, last = parts.path.rstrip("/").rpartition("/")
     problem, _, device = last.partition("@")
     plain = url.isascii() and url.isprintable() and not parts.query and not parts.fragment
+    plain = plain and _SERVER.fullmatch(parts.netloc) is not None
     if not usable or not plain or not _NAME.fullmatch(problem):
         raise wrong
     return f"{parts.scheme}://{parts.netloc}{folder}", problem, device
@@ -309,5 +312,5 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 def _file_name(name: str) -> str:
     """The template's name as the board takes it."""
-    kept = re.sub(r"[^A-Za-z0-9._ -]", "-", name)[:80].lstrip("._ -")
+    kept = re.sub(r"[^A-Za-z0-9._ -]", "-", name.rpartition("/")[2])[:80].lstrip("._ -")
     return kept or "candidate.cu"

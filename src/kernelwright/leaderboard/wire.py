@@ -76,7 +76,8 @@ class Wire:
             failure = (
                 f"cannot be asked ({type(error).__name__}): is the server running, and the address right?"
             )
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, UnicodeError) as error:
+            # UnicodeError: a host's name that looks encoded (xn--) and is not.
             failure = f"cannot be asked ({type(error).__name__})"
         raise Unavailable(f"{self._where}: {method} {line(path, 100)}: {failure}")
 
