@@ -62,7 +62,16 @@ def test_an_impostor_that_passes_is_named(
     assert row.case == "N=100"
     assert "passes for Y with" in row.detail
     assert "tolerances" in row.detail
-    assert "tighten" in row.mend
+    assert ("tighten" in row.mend) == (impostor != "nothing written")
+
+
+def test_a_right_answer_that_is_always_the_same_is_mended_by_no_tolerance(tmp_path: Path) -> None:
+    """Such as a gradient at H=W=1."""
+    rows = look(tmp_path, gives("0 * X"))
+    for impostor in ("zeros", "mean of right outputs", "output of other inputs"):
+        assert rows[impostor].verdict is Verdict.FAILED
+        assert "tighten" not in rows[impostor].mend
+        assert "leave the case out, or give it sizes or inputs" in rows[impostor].mend
 
 
 def test_an_inout_argument_left_as_it_was_is_an_impostor(tmp_path: Path) -> None:

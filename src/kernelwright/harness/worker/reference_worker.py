@@ -34,6 +34,10 @@ _FAR: Final = 1000
 _BY_CHANCE: Final = 8
 """So few values may be right by chance on one input set."""
 _TIGHTEN: Final = "tighten rtol, atol or rms, or give inputs whose outputs differ more"
+_CANNOT_TELL: Final = (
+    "these are exactly the right values, whatever the inputs: no tolerance can tell them from a right answer, so leave "
+    "the case out, or give it sizes or inputs whose right output nobody knows beforehand"
+)
 
 
 class ReferenceService:
@@ -128,7 +132,9 @@ class _Examination:
                 worst = multiples(max(results[index][1] for index in passing))
                 detail = f"passes for {buffer.name} with {worst}"
                 if len(passing) == len(known):
-                    return self._row(name, Verdict.FAILED, detail, _TIGHTEN)
+                    exact = all(results[index][1] == 0 for index in passing)
+                    mend = _CANNOT_TELL if exact else _TIGHTEN
+                    return self._row(name, Verdict.FAILED, detail, mend)
                 if prod(buffer.shape) > _BY_CHANCE:
                     weak.append(f"{detail} on input set {', '.join(map(str, passing))} of {len(answered)}")
         if weak:
@@ -196,7 +202,7 @@ class _Examination:
         if not results:
             return self._row(label, Verdict.SKIPPED, f"{name} is constant")
         return self._row(label, Verdict.FAILED, f"with another {name} the outputs stay within the tolerance",
-                         f"use {name} in reference.py, or choose inputs for which it matters")  # fmt: skip
+                         f"use {name} in reference.py, or choose inputs and sizes for which it matters")  # fmt: skip
 
     def _halves(self, label: str, name: str, answered: Answered, other: Array) -> SelfTestRow:
         """Whether each half matters, not only the whole."""
