@@ -169,7 +169,7 @@ def test_a_file_without_a_plan_says_what_is_needed() -> None:
         (launch().replace("[1]", '["M / 3"]'), "M / 3"),
         ('[let]\nM = "3"\n' + launch(), "is a name of the problem"),
         ('[scratch]\nA = { dtype = "float32", shape = [1] }\n' + launch(), "is a name of the problem"),
-        ('[scratch]\ns = { dtype = "float32", shape = ["M ** 5"] }\n' + launch(), "scratch needs about"),
+        ('[scratch]\ns = { dtype = "float32", shape = ["M ** 5"] }\n' + launch(), "scratch: needs about"),
     ],
 )
 def test_what_cannot_be_launched_is_refused_with_the_numbers(text: str, message: str) -> None:

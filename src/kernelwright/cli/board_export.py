@@ -18,6 +18,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
+from kernelwright.core.plan_faults import placed
 from kernelwright.core.resolve import resolve
 from kernelwright.harness.enclosure import told
 from kernelwright.harness.host_code import judge_host_code
@@ -28,7 +29,6 @@ from kernelwright.leaderboard.base import Mode, State
 from kernelwright.leaderboard.board_file import BOARD_FILE, BoardFile, read_board_file
 from kernelwright.leaderboard.export import write_submission
 from kernelwright.leaderboard.export.entry import usual_abi
-from kernelwright.leaderboard.export.faults import placed
 from kernelwright.leaderboard.export.gate import Answer, Finding, Gate, Judge, refused
 from kernelwright.leaderboard.export.targets import gpu_facts
 from kernelwright.leaderboard.export.twins import write_twins

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from kernelwright.cli.faults import in_file, refuse_arguments, refuse_plan
 from kernelwright.cli.options import (
     DeviceOption,
     JsonOption,
@@ -24,6 +25,7 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.files import read_text
 from kernelwright.core.outcome import KILLED, Outcome, Status
+from kernelwright.core.plan_faults import placed
 from kernelwright.harness.local import LocalHarness
 
 MAX_FILE_BYTES = 4 * 2**20
@@ -57,8 +59,8 @@ def check(
 
 
 def read_template(file: Path) -> Template:
-    """Template from a file of the user's."""
-    return parse_template(read_text(file, MAX_FILE_BYTES), file.name)
+    """Template from a file of the user's, named as the user wrote it."""
+    return parse_template(read_text(file, MAX_FILE_BYTES), str(file))
 
 
 async def _evaluate(
@@ -69,14 +71,21 @@ async def _evaluate(
     ) as harness:
         candidate = Candidate(template, choose(template, harness.facts, values))
         compiled = await harness.compile(candidate)
+        refuse_plan(candidate, compiled, harness)
         outcome = compiled.as_outcome() if compiled.status else await harness.benchmark(candidate, compiled)
+        refuse_arguments(candidate, outcome)
         if outcome.check == KILLED:
             raise HarnessError(f"{template.name} could not be measured: {outcome.reason}")
-        return candidate, harness.facts, outcome
+        return candidate, harness.facts, in_file(outcome, template.name)
 
 
 def choose(template: Template, facts: DeviceFacts, values: list[str]) -> Configuration:
     """The first valid configuration that has the given values (``NAME=VALUE``)."""
+    with placed(template):
+        return _choose(template, facts, values)
+
+
+def _choose(template: Template, facts: DeviceFacts, values: list[str]) -> Configuration:
     space = template.plan.space(facts)
     wanted = dict(_split(value) for value in values)
     for name in wanted:

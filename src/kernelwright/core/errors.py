@@ -18,6 +18,11 @@
 A bad candidate is never an exception: it is an :class:`~kernelwright.core.outcome.Outcome` with a status.
 """
 
+from typing import Final
+
+MAX_SHOWN: Final = 200
+"""Characters of an expression that a message repeats."""
+
 
 class KernelwrightError(Exception):
     """Base of all errors raised on purpose."""
@@ -35,22 +40,27 @@ class ExpressionError(UserError):
 
     def __init__(self, message: str, text: str, column: int = 0) -> None:
         where = f" at column {column}" if column else ""
-        super().__init__(f"{message}{where} in expression {text!r}")
+        shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+        super().__init__(f"{message}{where} in expression {shown!r}")
         self.message = message
         self.text = text
         self.column = column
 
 
 class PlanError(UserError):
-    """A template's plan is wrong. ``line`` and ``column`` are 1-based in the template file, 0 if unknown."""
+    """A template's plan is wrong. ``line`` and ``column`` are 1-based in the template file, 0 if unknown.
 
-    def __init__(self, message: str, origin: str, line: int = 0, column: int = 0) -> None:
+    ``key`` is what is wrong, for who can find its line (see ``core.plan_faults``).
+    """
+
+    def __init__(self, message: str, origin: str, line: int = 0, column: int = 0, key: str = "") -> None:
         place = origin + (f":{line}" if line else "") + (f":{column}" if line and column else "")
         super().__init__(f"{place}: {message}")
         self.message = message
         self.origin = origin
         self.line = line
         self.column = column
+        self.key = key
 
 
 class ProblemError(UserError):

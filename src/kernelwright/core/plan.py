@@ -15,6 +15,7 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import ExpressionError, PlanError
 from kernelwright.core.expressions import Expression, parse
 from kernelwright.core.launch import COMPILER_OPTIONS
+from kernelwright.core.places import Places, shown
 from kernelwright.core.space import Constraint, SearchSpace, Tunable
 from kernelwright.core.toml import TomlFault, parse_toml
 
@@ -160,8 +161,7 @@ class _Reader:
     """Turns the TOML table into a Plan; knows where things stand so that errors have a place."""
 
     def __init__(self, text: str, first_line: int, origin: str) -> None:
-        self.lines = text.split("\n")
-        self.first_line = first_line
+        self.places = Places(text, first_line)
         self.origin = origin
 
     def read(self, table: Mapping[str, Any]) -> Plan:
@@ -182,25 +182,9 @@ class _Reader:
 
     # -- places ---------------------------------------------------------------------------------------
 
-    def _place(self, path: str, needle: str = "") -> tuple[int, int]:
-        """Best guess of line and column of ``section.key`` (and of a text in it)."""
-        section, _, key = path.rpartition(".")
-        current, line = "", 0
-        for number, content in enumerate(self.lines):
-            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", content)
-            if header:
-                current = header[1]
-            here = current == path or (
-                current == section and bool(re.match(rf"\s*\"?{re.escape(key)}\"?\s*=", content))
-            )
-            if here and not line:
-                line = number + 1
-            if here and needle and needle in content:
-                return number + self.first_line, content.index(needle) + 1
-        return (line or 1) + self.first_line - 1, 0
-
     def _error(self, message: str, path: str, needle: str = "") -> PlanError:
-        return PlanError(f"{path or 'plan'}: {message}", self.origin, *self._place(path, needle))
+        where = shown(path) or "plan"
+        return PlanError(f"{where}: {message}", self.origin, *self.places.find(path, needle), path)
 
     # -- parts ----------------------------------------------------------------------------------------
 
@@ -226,10 +210,11 @@ class _Reader:
         try:
             return parse(str(value))
         except ExpressionError as error:
-            line, column = self._place(path, str(value))
+            line, column = self.places.find(path, str(value))
             if column and error.column:
                 column += error.column - 1
-            raise PlanError(f"{path}: {error.message} in {error.text!r}", self.origin, line, column) from None
+            message = f"{shown(path)}: {error.message} in {error.text!r}"
+            raise PlanError(message, self.origin, line, column, path) from None
 
     def _expressions(self, value: Any, path: str, limit: int) -> tuple[Expression, ...]:
         if isinstance(value, int | str):
@@ -278,13 +263,20 @@ class _Reader:
         return entries
 
     def _constraints(self, table: Mapping[str, Any]) -> list[Constraint]:
-        entries = self._table(table.get("constraints", {}), "constraints").items()
-        return [Constraint(name, self._expression(value, f"constraints.{name}")) for name, value in entries]
+        entries = self._table(table.get("constraints", {}), "constraints")
+        if odd := [name for name in entries if not (name.isprintable() and name.strip())]:
+            raise self._error(f"{odd[0]!r} is no name: use letters that can be seen", "constraints")
+        return [
+            Constraint(name, self._expression(value, f"constraints.{name}"))
+            for name, value in entries.items()
+        ]
 
     def _scratch(self, table: Mapping[str, Any]) -> list[Scratch]:
         buffers = []
         for name, value in self._table(table.get("scratch", {}), "scratch").items():
             path = f"scratch.{name}"
+            if not _NAME.match(name):
+                raise self._error("is not a usable name", path)
             entry = self._table(value, path)
             self._known_keys(entry, {"dtype", "shape"}, path)
             if entry.get("dtype") not in DTYPES:
@@ -296,31 +288,34 @@ class _Reader:
         entries = table.get("launch", [])
         if not isinstance(entries, list) or not 1 <= len(entries) <= 64:
             raise self._error("a plan needs 1 to 64 [[launch]] entries", "launch")
-        return [self._launch(self._table(entry, "launch")) for entry in entries]
+        paths = [f"launch[{number}]" for number in range(len(entries))]
+        return [
+            self._launch(self._table(entry, path), path) for entry, path in zip(entries, paths, strict=True)
+        ]
 
-    def _launch(self, entry: Mapping[str, Any]) -> Launch:
+    def _launch(self, entry: Mapping[str, Any], path: str) -> Launch:
         known = {"kernel", "grid", "block", "args", "dynamic_shared_bytes", "cluster", "cooperative", "when"}
-        self._known_keys(entry, known, "launch")
+        self._known_keys(entry, known, path)
         for key in ("kernel", "grid", "block", "args"):
             if key not in entry:
-                raise self._error(f"lacks the key {key!r}", "launch")
+                raise self._error(f"lacks the key {key!r}", path)
         kernel = entry["kernel"]
         if not isinstance(kernel, str) or not _NAME.match(kernel):
             raise self._error(
-                f'kernel must be the name of an extern "C" kernel, not {kernel!r}', "launch.kernel"
+                f'kernel must be the name of an extern "C" kernel, not {kernel!r}', f"{path}.kernel"
             )
         cluster, when = entry.get("cluster"), entry.get("when")
         return Launch(
             kernel=kernel,
-            grid=self._expressions(entry["grid"], "launch.grid", 3),
-            block=self._expressions(entry["block"], "launch.block", 3),
-            args=self._expressions(entry["args"], "launch.args", 128),
+            grid=self._expressions(entry["grid"], f"{path}.grid", 3),
+            block=self._expressions(entry["block"], f"{path}.block", 3),
+            args=self._expressions(entry["args"], f"{path}.args", 128),
             dynamic_shared_bytes=self._expression(
-                entry.get("dynamic_shared_bytes", 0), "launch.dynamic_shared_bytes"
+                entry.get("dynamic_shared_bytes", 0), f"{path}.dynamic_shared_bytes"
             ),
-            cluster=() if cluster is None else self._expressions(cluster, "launch.cluster", 3),
-            cooperative=self._flag(entry.get("cooperative", False), "launch.cooperative"),
-            when=None if when is None else self._expression(when, "launch.when"),
+            cluster=() if cluster is None else self._expressions(cluster, f"{path}.cluster", 3),
+            cooperative=self._flag(entry.get("cooperative", False), f"{path}.cooperative"),
+            when=None if when is None else self._expression(when, f"{path}.when"),
         )
 
     # -- names ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from kernelwright.core.errors import ExpressionError, PlanError
 from kernelwright.core.expressions import Expression
 from kernelwright.core.launch import COMPILER_OPTIONS, KernelArgument, LaunchSpec, ResolvedPlan, ScratchSpec
 from kernelwright.core.plan import COMPILER_PREFIX, Launch
+from kernelwright.core.plan_faults import placed, plan_fault
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
@@ -52,7 +53,7 @@ def resolve(
 ) -> ResolvedPlan:
     """All launches of the candidate on a case.
 
-    Raises PlanError or ExpressionError (one line, for the model to act on) when the plan cannot be launched.
+    Raises PlanError (one line with the place and the key, to act on) when the plan cannot be launched.
     """
     return _Resolver(candidate, sizes, facts, signature).run()
 
@@ -65,7 +66,8 @@ def _fixed_values(candidate: Candidate, facts: DeviceFacts) -> dict[str, int | f
             raise PlanError(f"the configuration lacks the tunable {tunable.name!r}", candidate.template.name)
         values[tunable.name] = int(configuration[tunable.name])
     for name, expression in candidate.template.plan.fixed_let:
-        values[name] = _integer(expression, values)
+        with placed(candidate.template, f"let.{name}"):
+            values[name] = _integer(expression, values)
     return values
 
 
@@ -93,77 +95,98 @@ class _Resolver:
         self._refuse_shadowing()
         for name, expression in plan.let:
             if name not in self.values:
-                self.values[name] = _integer(expression, self.values)
+                self.values[name] = self._integer(expression, f"let.{name}")
         scratch = []
         for buffer in plan.scratch:
-            elements = prod(self._at_least(1, e, f"scratch {buffer.name}: shape") for e in buffer.shape)
+            key = f"scratch.{buffer.name}"
+            elements = prod(self._at_least(1, e, key, "shape") for e in buffer.shape)
             scratch.append(ScratchSpec(buffer.name, buffer.dtype, elements))
         if (total := 8 * sum(s.elements for s in scratch)) > self.facts.memory_bytes:
-            raise self._error(f"scratch needs about {total} bytes, the device has {self.facts.memory_bytes}")
-        active = [x for x in plan.launches if x.when is None or x.when.evaluate(self.values)]
-        if not active:
-            raise self._error("no launch is left: every 'when' is false for this case")
-        launches = tuple(self._launch(launch) for launch in active)
+            message = f"needs about {total} bytes, the device has {self.facts.memory_bytes}"
+            raise self._error(message, "scratch")
+        launches = tuple(
+            self._launch(launch, f"launch[{number}]")
+            for number, launch in enumerate(plan.launches)
+            if self._runs(launch, f"launch[{number}].when")
+        )
+        if not launches:
+            raise self._error("no launch is left: every 'when' is false for this case", "launch[0].when")
         return ResolvedPlan(launches, tuple(scratch), atomic_noise=plan.atomic_noise)
+
+    def _runs(self, launch: Launch, key: str) -> bool:
+        if launch.when is None:
+            return True
+        with placed(self.candidate.template, key):
+            return bool(launch.when.evaluate(self.values))
 
     def _refuse_shadowing(self) -> None:
         plan = self.candidate.template.plan
-        names = [t.name for t in plan.tunables] + [n for n, _ in plan.let] + [s.name for s in plan.scratch]
+        keys = {t.name: f"tune.{t.name}" for t in plan.tunables} | {n: f"let.{n}" for n, _ in plan.let}
+        keys |= {s.name: f"scratch.{s.name}" for s in plan.scratch}
         taken = {*self.sizes, *self.signature.buffers, *self.signature.scalars}
-        for name in names:
+        for name, key in keys.items():
             if name in taken:
-                raise self._error(f"{name!r} is a name of the problem: choose another in the plan")
+                raise self._error(f"{name!r} is a name of the problem: choose another in the plan", key)
 
-    def _error(self, message: str) -> PlanError:
-        return PlanError(message, self.candidate.template.name)
+    def _error(self, message: str, key: str, needle: str = "") -> PlanError:
+        return plan_fault(self.candidate.template, message, key, needle)
 
-    def _at_least(self, least: int, expression: Expression, what: str) -> int:
-        value = _integer(expression, self.values)
+    def _integer(self, expression: Expression, key: str) -> int:
+        with placed(self.candidate.template, key):
+            return _integer(expression, self.values)
+
+    def _at_least(self, least: int, expression: Expression, key: str, what: str = "") -> int:
+        value = self._integer(expression, key)
         if value < least:
-            raise self._error(f"{what} {expression.text!r} is {value}, at least {least} is needed")
+            message = f"{what} {expression.text!r} is {value}, at least {least} is needed".strip()
+            raise self._error(message, key, expression.text)
         return value
 
     def _dims(
-        self, expressions: tuple[Expression, ...], limits: tuple[int, int, int], what: str
+        self, expressions: tuple[Expression, ...], limits: tuple[int, int, int], key: str, what: str
     ) -> tuple[int, int, int]:
-        dims = [self._at_least(1, expression, what) for expression in expressions]
+        dims = [self._at_least(1, expression, key, what) for expression in expressions]
         dims += [1] * (3 - len(dims))
         for axis, value, limit in zip("xyz", dims, limits, strict=True):
             if value > limit:
-                raise self._error(f"{what}.{axis} is {value}, the limit is {limit}")
+                raise self._error(f"{what}.{axis} is {value}, the limit is {limit}", key)
         return dims[0], dims[1], dims[2]
 
-    def _launch(self, launch: Launch) -> LaunchSpec:
+    def _launch(self, launch: Launch, path: str) -> LaunchSpec:
         kernel, facts = launch.kernel, self.facts
-        grid = self._dims(launch.grid, MAX_GRID, f"{kernel}: grid")
-        block = self._dims(launch.block, MAX_BLOCK, f"{kernel}: block")
+        grid = self._dims(launch.grid, MAX_GRID, f"{path}.grid", f"{kernel}: grid")
+        block = self._dims(launch.block, MAX_BLOCK, f"{path}.block", f"{kernel}: block")
         if prod(block) > facts.max_threads_per_block:
             raise self._error(
-                f"{kernel}: a block of {prod(block)} threads, the limit is {facts.max_threads_per_block}"
+                f"{kernel}: a block of {prod(block)} threads, the limit is {facts.max_threads_per_block}",
+                f"{path}.block",
             )
-        shared = self._at_least(0, launch.dynamic_shared_bytes, f"{kernel}: dynamic_shared_bytes")
+        key = f"{path}.dynamic_shared_bytes"
+        shared = self._at_least(0, launch.dynamic_shared_bytes, key, f"{kernel}:")
         if shared > facts.max_shared_bytes:
             raise self._error(
-                f"{kernel}: {shared} bytes of dynamic shared memory, the limit is {facts.max_shared_bytes}"
+                f"{kernel}: {shared} bytes of dynamic shared memory, the limit is {facts.max_shared_bytes}",
+                key,
             )
         cluster = (
-            self._dims(launch.cluster, (MAX_CLUSTER,) * 3, f"{kernel}: cluster")
+            self._dims(launch.cluster, (MAX_CLUSTER,) * 3, f"{path}.cluster", f"{kernel}: cluster")
             if launch.cluster
             else (1, 1, 1)
         )
         if prod(cluster) > MAX_CLUSTER or any(g % c for g, c in zip(grid, cluster, strict=True)):
-            raise self._error(f"{kernel}: the grid {grid} cannot be cut into clusters of {cluster}")
+            message = f"{kernel}: the grid {grid} cannot be cut into clusters of {cluster}"
+            raise self._error(message, f"{path}.cluster")
         return LaunchSpec(
             kernel=kernel,
             grid=grid,
             block=block,
             dynamic_shared_bytes=shared,
-            arguments=tuple(self._argument(kernel, argument) for argument in launch.args),
+            arguments=tuple(self._argument(kernel, argument, f"{path}.args") for argument in launch.args),
             cluster=cluster,
             cooperative=launch.cooperative,
         )
 
-    def _argument(self, kernel: str, argument: Expression) -> KernelArgument:
+    def _argument(self, kernel: str, argument: Expression, key: str) -> KernelArgument:
         name = argument.text.strip()
         if name in self.signature.buffers:
             return KernelArgument(name, self.signature.buffers[name])
@@ -177,7 +200,9 @@ class _Resolver:
             number = _integer(argument, self.values)
         except ExpressionError as error:
             known = ", ".join([*self.signature.buffers, *self.signature.scalars, *self.sizes])
-            raise self._error(f"{kernel}: argument {error} (the problem has: {known})") from None
+            message = f"{kernel}: argument {error} (the problem has: {known})"
+            raise self._error(message, key, argument.text) from None
         if not -(2**31) <= number < 2**31:
-            raise self._error(f"{kernel}: argument {name!r} is {number}, which is no 32-bit integer")
+            message = f"{kernel}: argument {name!r} is {number}, which is no 32-bit integer"
+            raise self._error(message, key, argument.text)
         return KernelArgument(name, "int32", number)

@@ -59,6 +59,11 @@ class Rule:
         }
         return np.broadcast_to(self._evaluate(values), (len(rows),))
 
+    @property
+    def key(self) -> str:
+        """Where the plan says it."""
+        return f"{'constraints' if self.condition else 'let'}.{self.name}"
+
     def tabulated(self) -> "Rule":
         """The same rule with its table; raises PlanError when it holds nowhere."""
         sizes = tuple(len(column) for column in self.columns)
@@ -73,7 +78,9 @@ class Rule:
                 else f"value {self.name!r}"
             )
             raise PlanError(
-                f"the {what} holds for no combination of {', '.join(self.names) or 'values'}", ORIGIN
+                f"the {what} holds for no combination of {', '.join(self.names) or 'values'}",
+                ORIGIN,
+                key=self.key,
             )
         return replace(self, table=table)
 
@@ -246,7 +253,9 @@ class Lattice:
             if count == 0:
                 last = ", ".join(repr(rule.name) for rule in self.complete[step])
                 raise PlanError(
-                    f"no configuration fulfils all constraints (nothing is left after {last})", ORIGIN
+                    f"no configuration fulfils all constraints (nothing is left after {last})",
+                    ORIGIN,
+                    key=self.complete[step][0].key,
                 )
             rows = np.concatenate(parts)
         return rows

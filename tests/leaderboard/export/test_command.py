@@ -62,7 +62,7 @@ def test_what_is_refused_is_not_written(tmp_path: Path, capsys: pytest.CaptureFi
         (["-p", "gemm"], "--gpu is needed"),
         (["-p", "gemm", "--gpu", "MI300"], "'MI300' is not known"),
         (["-p", "gemm", "--gpu", "H100", "--set", "NO=1"], "no such tunable"),
-        (["-p", "softmax", "--gpu", "H100"], "baseline.cu:4:15: unknown name 'N'"),
+        (["-p", "softmax", "--gpu", "H100"], "baseline.cu:4:15: launch.grid: unknown name 'N'"),
     ],
 )
 def test_bad_input_is_one_line(

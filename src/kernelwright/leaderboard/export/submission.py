@@ -16,9 +16,9 @@ from typing import Final
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UserError
 from kernelwright.core.plan import DEVICE_NAMES, split_source
+from kernelwright.core.plan_faults import first_line, placed
 from kernelwright.core.resolve import compiler_options
 from kernelwright.leaderboard.abi import Abi
-from kernelwright.leaderboard.export.faults import first_line, placed
 from kernelwright.leaderboard.export.launcher import Launcher
 from kernelwright.leaderboard.export.names import Subject
 from kernelwright.leaderboard.export.text import ARCH_MACRO, DeviceCode, device_code

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.plan import split_source
+from kernelwright.core.plan_faults import first_line
 from kernelwright.core.resolve import macros
 from kernelwright.leaderboard.abi import Abi
-from kernelwright.leaderboard.export.faults import first_line
 from kernelwright.leaderboard.export.names import Subject
 from kernelwright.leaderboard.export.submission import Sources, around
 from kernelwright.leaderboard.export.text import device_code
