@@ -216,7 +216,9 @@ async def test_the_problem_is_told_and_the_seed_is_not(data: Path) -> None:
         (json.dumps({"source": "x" * (MAX_SOURCE_BYTES + 1), "mode": "test", "tag": "t"}).encode(), 413, "bytes"),
         (b" " * (MAX_BODY_BYTES + 1), 413, "bytes"),
         (b'{"source": "x", "mode": "test", "tag": "t", "configuration": {"X": [1]}}', 422, "X"),
-        (b'{"source": "x", "mode": "test", "tag": "t", "configuration": {"X": NaN}}', 422, "X"),
+        (b'{"source": "x", "mode": "test", "tag": "t", "configuration": {"X": NaN}}', 422,
+         "configuration.X: a number, true, false or a text is needed"),
+        (b'{"source": "x", "mode": "test", "tag": "t", "configuration": {"%b": 1}}' % (b"X" * 101), 422, "configuration.X"),
     ],
 )  # fmt: skip
 async def test_a_bad_body_is_one_line(data: Path, body: bytes, status: int, word: str) -> None:
@@ -269,6 +271,28 @@ async def test_a_wrong_address_is_one_line(data: Path, method: str, path: str, s
         answer = await here.client.request(method, path)
         assert answer.status_code == status
         one_line(answer)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("ranks?limit=-1", "limit: a number from 0 to 1000 is needed"),
+        ("ranks?limit=1001", "limit: a number from 0 to 1000 is needed"),
+        ("ranks?limit=99999999999999999999", "limit: a number from 0 to 1000 is needed"),
+        ("ranks?limit=", "limit: a number from 0 to 1000 is needed"),
+        ("history?top=-5", "top: a number from 0 to 50 is needed"),
+        ("history?top=51", "top: a number from 0 to 50 is needed"),
+        ("ranks?entries=x", "entries: 'all' is the only word, for every ranked submission"),
+    ],
+)
+async def test_a_word_of_a_query_that_means_nothing_is_told(data: Path, query: str, told: str) -> None:
+    async with site(data) as here:
+        answer = await here.client.get(f"/api/boards/vector_add/{query}")
+        assert answer.status_code == 422
+        assert one_line(answer) == told
+        for right in ("ranks?limit=1000&entries=all", "ranks?entries=", "history?top=50"):
+            assert (await here.client.get(f"/api/boards/vector_add/{right}")).status_code == 200
+        assert (await here.client.get("/vector_add?entries=x")).status_code == 422
 
 
 async def test_a_fault_of_ours_is_one_line_without_details(

@@ -174,6 +174,18 @@ def test_a_missing_package_is_named_with_the_mend(
     assert package.partition(".")[0] in line
 
 
+def test_a_token_needs_no_server(
+    empty_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in [name for name in sys.modules if name.startswith("kernelwright.board_server.")]:
+        monkeypatch.delitem(sys.modules, module)
+        monkeypatch.delattr(board_server, module.rpartition(".")[2], raising=False)
+    for package in ("uvicorn", "starlette", "python_multipart", "httpx"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert run("board", "token", "anna") == 0
+    assert capsys.readouterr().out.startswith("kwb_")
+
+
 def test_a_missing_client_is_named_with_the_mend(
     empty_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

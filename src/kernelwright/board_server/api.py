@@ -1,21 +1,24 @@
 """The board as JSON, under ``/api``. docs/boards.md lists the paths."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, replace
 from typing import Any, Final
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from kernelwright.board_server.records import Entry, Submission, User
-from kernelwright.board_server.requests import Denied, read_submission
+from kernelwright.board_server.requests import Denied, read_submission, wants_every
 from kernelwright.board_server.service import Service
 from kernelwright.core.rules import MAX_SOURCE_BYTES
 from kernelwright.leaderboard.base import Mode
 
 MAX_ROWS: Final = 1000
 HISTORY_TOP: Final = 10
+MOST_TOP: Final = 50
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -79,7 +82,7 @@ class Api:
     async def own(self, request: Request) -> Response:
         """The own submissions, the newest first."""
         user = self._service.user(_token(request))
-        limit = _count(request.query_params.get("limit", "50"))
+        limit = _count(request.query_params, "limit", 50)
         return _json([as_json(each, own=True) for each in self._service.store.of_user(user.name, limit)])
 
     async def submission(self, request: Request) -> Response:
@@ -96,18 +99,15 @@ class Api:
     async def ranks(self, request: Request) -> Response:
         """The table: ``limit`` rows, ``entries=all`` for every submission."""
         query, user = request.query_params, self._maybe_user(request)
-        entries = self._service.entries(
-            request.path_params["problem"], query.get("device", ""), every=query.get("entries") == "all"
-        )
-        limit = _count(query.get("limit", "200"))
+        every, limit = wants_every(query), _count(query, "limit", 200)
+        entries = self._service.entries(request.path_params["problem"], query.get("device", ""), every=every)
         return _json([_row(n, entry, user) for n, entry in enumerate(entries[:limit], start=1)])
 
     async def history(self, request: Request) -> Response:
         """Changes of rank of those who lead now."""
-        top = _count(request.query_params.get("top", str(HISTORY_TOP)))
-        steps = self._service.history(
-            request.path_params["problem"], request.query_params.get("device", ""), min(top, 50)
-        )
+        query = request.query_params
+        top = _count(query, "top", HISTORY_TOP, MOST_TOP)
+        steps = self._service.history(request.path_params["problem"], query.get("device", ""), top)
         return _json([asdict(step) for step in steps])
 
     def _pairs(self) -> list[tuple[str, str]]:
@@ -196,7 +196,9 @@ def _mode(text: str) -> Mode:
         raise Denied(422, f"mode: {', '.join(Mode)} is needed") from None
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 6:
-        raise Denied(422, "limit: a number is needed")
-    return min(int(text), MAX_ROWS)
+def _count(query: QueryParams, name: str, usual: int, most: int = MAX_ROWS) -> int:
+    """A number of rows that may be asked for."""
+    text = query.get(name, str(usual))
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) > most:
+        raise Denied(422, f"{name}: a number from 0 to {most} is needed")
+    return int(text)

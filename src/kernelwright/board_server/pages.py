@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from kernelwright.board_server import chart
 from kernelwright.board_server.records import Listing, Submission
-from kernelwright.board_server.requests import Denied, NewSubmission, read_submission
+from kernelwright.board_server.requests import Denied, NewSubmission, read_submission, wants_every
 from kernelwright.board_server.service import Service
 from kernelwright.core.identity import content_id
 
@@ -70,7 +70,7 @@ class Pages:
         """One problem on one device."""
         listing = self._service.listing(request.path_params["problem"])
         device = self._service.device(request.query_params.get("device", ""))
-        return self._board(listing, device, _Filled(), every=request.query_params.get("entries") == "all")
+        return self._board(listing, device, _Filled(), every=wants_every(request.query_params))
 
     async def submit(self, request: Request) -> Response:
         """The form was sent: on to the submission's page, or back with what is wrong."""

@@ -1,6 +1,7 @@
 """What clients send, checked before anything looks at it."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -47,9 +48,24 @@ def read_submission(body: bytes) -> NewSubmission:
         sent = NewSubmission.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
         status = 400 if first["type"] == "json_invalid" else 422
-        raise Denied(status, f"{where or 'body'}: {first['msg']}") from None
+        raise Denied(status, _told(first["loc"], first["msg"])) from None
     if len(sent.source.encode()) > MAX_SOURCE_BYTES:
         raise Denied(413, f"source: has more than {MAX_SOURCE_BYTES} bytes")
     return sent
+
+
+def _told(place: tuple[int | str, ...], message: str) -> str:
+    """What is wrong where; of a value that may be of several kinds, not how it failed to be the first."""
+    if place[:1] == ("configuration",) and len(place) > 2 and place[2] != "[key]":
+        place, message = place[:2], "a number, true, false or a text is needed"
+    where = ".".join(str(part) for part in place)
+    return f"{where or 'body'}: {message}"
+
+
+def wants_every(query: Mapping[str, str]) -> bool:
+    """Whether the table is to hold every ranked submission. Raises Denied for a word that means nothing."""
+    entries = query.get("entries", "")
+    if entries not in {"", "all"}:
+        raise Denied(422, "entries: 'all' is the only word, for every ranked submission")
+    return entries == "all"

@@ -87,7 +87,6 @@ def token(
     ] = False,
 ) -> None:
     """Make a user's token and print it, once. An older one of the same user ends when that was written out."""
-    _server()
     from kernelwright.board_server.requests import USER_NAME
     from kernelwright.board_server.store import Store
 
