@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError, MissingError
 from kernelwright.core.launch import BuildRequest
@@ -105,7 +107,10 @@ class FakeRunner:
                 return RunResult(Status.WRONG, f"race in {request.cases[0].case}", check_seconds=0.5)
             assert request.check_only
             return RunResult(Status.MEASURED, findings=("4-way bank conflict",), check_seconds=0.5)
-        said = perform(text, "run")
+        if "// run: answers" in text:
+            case = request.cases[0].case
+            source.expected(case, source.inputs(case, 0).arrays, np)
+        said = perform(text.replace("// run: answers", ""), "run")
         if said is not None:
             return RunResult(Status.WRONG, said)
         if request.check_only:

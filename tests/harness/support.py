@@ -23,7 +23,7 @@ def candidate(text: str = "", block: str = "256") -> Candidate:
     return Candidate(parse_template(PLAN.replace("{block}", block) + text + "\n", "fake.cu"), Configuration())
 
 
-def fake_harness(scratch_root: Path, **settings: Any) -> LocalHarness:
+def fake_harness(scratch_root: Path, problem: str | Path = "vector_add", **settings: Any) -> LocalHarness:
     """Not started."""
     given: dict[str, Any] = {
         "maker": MAKER,
@@ -31,7 +31,7 @@ def fake_harness(scratch_root: Path, **settings: Any) -> LocalHarness:
         "scratch_root": scratch_root,
         "timeouts": Timeouts(compile_s=20.0, run_s=5.0, grace_s=20.0),
     }
-    return LocalHarness("vector_add", "fake", **{**given, **settings})
+    return LocalHarness(problem, "fake", **{**given, **settings})
 
 
 def names(folder: Path) -> list[str]:

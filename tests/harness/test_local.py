@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.errors import HarnessError, ProblemError, UserError
 from kernelwright.core.outcome import KILLED, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.harness import child
 from kernelwright.harness.local import LocalHarness, Timeouts, _memory_share
 from kernelwright.harness.wire import Ceilings, Hello
+from kernelwright.problems.loader import load_problem
 from tests.harness.fake_device import CASE_MS, FACTS
 from tests.harness.support import candidate, fake_harness, names
 
@@ -111,6 +113,35 @@ async def test_a_worker_that_is_killed_twice_says_nothing_of_the_candidate(
     assert (outcome.status, outcome.check) == (Status.NOT_RUN, KILLED)
     assert outcome.reason.startswith(f"the device worker ended with signal {number} once more: ")
     await assert_next_is_right(harness)
+
+
+ENDS = """import ctypes, sys
+def reference(xp, sizes, A, B):
+    print("said much " * 1000, file=sys.stderr, flush=True)
+    if {ends}:
+        ctypes.CDLL(None)._exit(3)
+    return {{"C": A + B}}
+"""
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_a_reference_that_ends_the_worker_is_not_the_candidates_fault(
+    tmp_path: Path, ends: bool
+) -> None:
+    """In a way that Python cannot see; after the right answers it is the candidate."""
+    problem = tmp_path / "own"
+    shutil.copytree(load_problem("vector_add").folder, problem)
+    (problem / "reference.py").write_text(ENDS.format(ends=ends))
+    async with fake_harness(tmp_path, problem) as harness:
+        if ends:
+            told = r"own/reference.py: while it computed right answers the device worker ended with code 3: "
+            with pytest.raises(ProblemError, match=told):
+                await outcome_of(harness, "// run: answers")
+        else:
+            outcome = await outcome_of(harness, "// run: answers\n// run: exit 3")
+            assert outcome.status is Status.CRASHED
+            assert "ended with code 3" in outcome.reason
+            assert "kernelwright:" not in outcome.reason
 
 
 async def test_a_worker_that_takes_too_much_is_the_candidates_status(

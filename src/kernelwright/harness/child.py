@@ -23,13 +23,14 @@ from kernelwright.harness.processes import (
 from kernelwright.harness.sandbox import Layer, SandboxReport
 from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, Enclosed, View, confined_command, signal_of
 from kernelwright.harness.scratch import disk_full
-from kernelwright.harness.setup import FAULT_CODE, WorkerSetup
+from kernelwright.harness.setup import FAULT_CODE, REFERENCE_BEGINS, REFERENCE_ENDS, WorkerSetup
 from kernelwright.harness.wire import MAX_LINE, REPLY, Hello, Reply, Request, decode, encode
 
 START_TIMEOUT_S: Final = 180.0
 START_TRIES: Final = 3
 _LOG_BYTES: Final = 4000
 _CHUNK: Final = 1 << 16
+_MARKS: Final = (REFERENCE_BEGINS, REFERENCE_ENDS)
 
 
 class StepTimeout(HarnessError):  # noqa: N818 - reads as what happened
@@ -39,14 +40,23 @@ class StepTimeout(HarnessError):  # noqa: N818 - reads as what happened
 class ChildDied(WorkerDied):
     """A child ended by a signal (``signal``, else 0) or broke the protocol; ``last`` is its log's last line.
 
-    ``excess``: the parent ended it, since it took too much.
+    ``excess``: the parent ended it, since it took too much. ``in_reference``: while it computed right answers.
     """
 
-    def __init__(self, message: str, signal_number: int = 0, last: str = "", *, excess: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        signal_number: int = 0,
+        last: str = "",
+        *,
+        excess: bool = False,
+        in_reference: bool = False,
+    ) -> None:
         super().__init__(message)
         self.signal = signal_number
         self.last = last
         self.excess = excess
+        self.in_reference = in_reference
 
     @property
     def from_outside(self) -> bool:
@@ -254,17 +264,22 @@ class Child:
                 await running.process.wait()
         await self.kill()
         code, last = running.process.returncode or 0, running.printed.last_line
+        inside = running.printed.in_reference
         ended_by = signal_of(code)
         tail = f": {last}" if last else ""
         if running.excess:
             return ChildDied(
-                f"the {self.setup.role} worker was ended: {running.excess}", signal.SIGKILL, last, excess=True
+                f"the {self.setup.role} worker was ended: {running.excess}",
+                signal.SIGKILL,
+                last,
+                excess=True,
+                in_reference=inside,
             )
         if code == FAULT_CODE:
             mend = disk_full(self.setup.scratch) if f"[Errno {errno.ENOSPC}]" in last else ""
             return HarnessError(f"the {self.setup.role} worker failed{mend or tail}")
         how = f"ended with signal {ended_by}" if ended_by else f"ended with code {code}"
-        return ChildDied(f"the {self.setup.role} worker {how}{tail}", ended_by, last)
+        return ChildDied(f"the {self.setup.role} worker {how}{tail}", ended_by, last, in_reference=inside)
 
 
 class _Printed:
@@ -273,12 +288,16 @@ class _Printed:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._tail = bytearray()
+        self.in_reference = False
         self._task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         with contextlib.suppress(ConnectionError):
             while chunk := await self._reader.read(_CHUNK):
                 self._tail += chunk
+                begins, ends = (self._tail.rfind(mark.encode()) for mark in _MARKS)
+                if begins != ends:  # one is there, and the later one tells
+                    self.in_reference = begins > ends
                 del self._tail[:-_LOG_BYTES]
 
     async def close(self) -> None:
@@ -293,7 +312,8 @@ class _Printed:
     def last_line(self) -> str:
         """Last line with something in it."""
         lines = self._tail.decode(errors="replace").splitlines()
-        return next((line.strip()[:500] for line in reversed(lines) if line.strip()), "")
+        lines = [line.strip() for line in lines if line.strip() and line.strip() not in _MARKS]
+        return lines[-1][:500] if lines else ""
 
 
 def _with_layer(hello: Hello, layer: Layer) -> Hello:

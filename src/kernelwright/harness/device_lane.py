@@ -7,7 +7,7 @@ from time import monotonic
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
-from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, WorkerDied
+from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, ProblemError, WorkerDied
 from kernelwright.core.launch import ResolvedPlan
 from kernelwright.core.outcome import KILLED, Check, Outcome, Status
 from kernelwright.core.resolve import resolve
@@ -241,13 +241,18 @@ class DeviceLane:
         try:
             return await self._ask(request, limit)
         except ChildDied as error:
+            if not error.from_outside:
+                raise ProblemError(
+                    f"{self.problem.folder / 'reference.py'}: while it computed right answers {error}: return values and"
+                    " leave the process alone (no _exit, no signals, less memory)"
+                ) from None
             reason = f"{error} once more: something outside ends it, a person or a lack of memory"
             return RunResult(Status.NOT_RUN, reason, check=KILLED)
 
     async def _ask(self, request: Request, limit: float) -> Reply | RunResult:
         """The reply, or what became of the candidate when the worker did not live to give one.
 
-        Raises ChildDied where it was ended from outside, which is nothing that a candidate does.
+        Raises ChildDied for what no candidate does: it was ended from outside, or by the problem's own reference.
         """
         try:
             return await self.worker.ask(request, limit)
@@ -255,7 +260,7 @@ class DeviceLane:
             reason = f"the device worker did not answer within {limit:g} s"
             return RunResult(Status.TIMED_OUT, reason, check=Check.RUN_LIMITS)
         except WorkerDied as error:
-            if isinstance(error, ChildDied) and error.from_outside:
+            if isinstance(error, ChildDied) and (error.from_outside or error.in_reference):
                 raise
             return RunResult(Status.CRASHED, str(error), check=Check.CRASH)
 

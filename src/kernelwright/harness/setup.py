@@ -13,6 +13,13 @@ Role = Literal["prepare", "probe", "compile", "device", "reference"]
 FAULT_CODE: Final = 70
 """Exit code of a child that failed by a fault of ours (EX_SOFTWARE of ``sysexits.h``): no candidate is blamed."""
 
+REFERENCE_BEGINS: Final = "kernelwright: reference.py begins"
+REFERENCE_ENDS: Final = "kernelwright: reference.py ends"
+"""Lines of a device worker's log: a process that ends between them was ended by the problem, not by a candidate.
+
+No candidate writes there: kernels have no files, and the cpu device's have a process of their own.
+"""
+
 DEVICES: Final = "kernelwright.harness.worker.devices:DeviceMaker"
 
 
