@@ -1,5 +1,6 @@
 """Providers over real HTTP on this machine: good, busy, broken, slow and hostile servers."""
 
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -193,9 +194,35 @@ class TestKeys:
         with pytest.raises(UserError, match="OPENAI_API_KEY"):
             Provider(Spec.parse("openai:gpt-4o-mini"))
 
-    def test_an_unknown_provider(self) -> None:
-        with pytest.raises((UserError, MissingError), match="--model nobody:x"):
-            Provider(Spec.parse("nobody:x"))
+    @pytest.mark.parametrize("installed", [True, False])
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            (
+                "nobody:x",
+                "--model nobody:x: there is no provider 'nobody': there are alibaba, anthropic, azure, ",
+            ),
+            ("opanai:x", r"there is no provider 'opanai' \(is 'openai' meant\?\)"),
+            ("mailbx:folder", r"there is no provider 'mailbx' \(is 'mailbox' meant\?\)"),
+        ],
+    )
+    def test_an_unknown_provider_is_told_first(
+        self, name: str, told: str, monkeypatch: pytest.MonkeyPatch, *, installed: bool
+    ) -> None:
+        if not installed:
+            monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+            monkeypatch.setitem(sys.modules, "pydantic_ai.providers", None)
+        with pytest.raises(UserError, match=told) as caught:
+            Provider(Spec.parse(name))
+        assert "pip install" not in str(caught.value)
+
+    def test_a_known_provider_without_the_package_says_what_to_install(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+        for name in ("groq:x", "own:x@http://127.0.0.1:1/v1"):
+            with pytest.raises(MissingError, match=r"pip install 'kernelwright\[llm\]'"):
+                Provider(Spec.parse(name))
 
     def test_the_file_must_be_private(self, tmp_path: Path) -> None:
         file = tmp_path / "keys.toml"

@@ -1,6 +1,7 @@
 """Models of providers, through pydantic-ai: OpenAI, Anthropic, Google, and all that speak OpenAI's protocol."""
 
 import asyncio
+import difflib
 import importlib
 import time
 from dataclasses import dataclass
@@ -18,6 +19,14 @@ FIRST_WAIT_S: Final = 1.0
 MOST_WAIT_S: Final = 60.0
 LOCAL: Final = {"ollama": "http://localhost:11434/v1", "vllm": "http://localhost:8000/v1"}
 """Servers on this machine, which need no key."""
+_OTHERS: Final = (
+    "alibaba azure azure-responses bedrock cerebras cohere crusoe deepseek fireworks github github-copilot google-cloud "
+    "groq heroku huggingface litellm meta mistral moonshotai nebius openai-chat openai-responses openrouter ovhcloud "
+    "sambanova snowflake together vercel xai zai"
+)
+PROVIDERS: Final = frozenset({*VARIABLES, *_OTHERS.split()})
+"""What pydantic-ai knows, for who has not installed it; a version that knows more is asked first."""
+OTHER_WAYS: Final = ("command", "mailbox", "recorded", "catalogue")
 OWN_SERVERS: Final = frozenset({"openai", *LOCAL})
 MALFORMED: Final = (
     ArithmeticError,
@@ -167,7 +176,27 @@ def _errors() -> Any:
     return importlib.import_module("pydantic_ai.exceptions")
 
 
+def _refuse_unknown(spec: Spec) -> None:
+    """A misspelt provider is told as such, whatever is installed; behind a URL the name is the user's own."""
+    if spec.url or spec.provider in PROVIDERS:
+        return
+    try:  # a version that knows more than we do
+        importlib.import_module("pydantic_ai.providers").infer_provider_class(spec.provider)
+    except (ImportError, ValueError) as error:
+        if isinstance(error, ImportError) and (error.name or "").partition(".")[0] != "pydantic_ai":
+            return  # a provider whose own package is lacking
+    else:
+        return
+    like = difflib.get_close_matches(spec.provider.lower(), [*PROVIDERS, *OTHER_WAYS], 1)
+    meant = f" (is {like[0]!r} meant?)" if like else ""
+    raise UserError(
+        f"--model {spec}: there is no provider {spec.provider!r}{meant}: there are {', '.join(sorted(PROVIDERS))};"
+        f" NAME@URL for a server that speaks OpenAI's protocol; and the ways {', '.join(OTHER_WAYS)}"
+    )
+
+
 def _make(spec: Spec) -> Any:
+    _refuse_unknown(spec)
     try:
         importlib.import_module("pydantic_ai")
     except ImportError:
