@@ -11,6 +11,7 @@ from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import Campaign
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.origins import proposal_of
+from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.writing import Writing
 from kernelwright.core.outcome import Status
@@ -243,3 +244,22 @@ def test_kept_evaluations_are_at_most_half_and_of_none_without_a_bound() -> None
     assert not Budget(60.0).short(10_000, 48)
     assert [Budget(60.0, 100).short(n, 48) for n in (51, 52)] == [False, True]
     assert [Budget(60.0, 40).short(n, 48) for n in (19, 20)] == [False, True]
+
+
+async def test_a_fault_of_ours_on_a_reply_ends_neither_the_campaign_nor_resume(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urge = Policy.urge
+
+    def broken(policy: Policy, template: str) -> Work | None:
+        if policy.arms[template].proposal.template.name.startswith("t1-"):
+            raise OverflowError("int too large to convert to float")
+        return urge(policy, template)
+
+    monkeypatch.setattr(Policy, "urge", broken)
+    result = await make(memory, Scripted([proposal("t1") + proposal("t2")])).run()
+    assert result.incumbent.description.startswith("t2-0001")
+    assert [record.name for record in memory.templates("c1").values()] == ["baseline", "t2-0001"]
+    assert "OverflowError: int too large" in memory.requests("c1")[0].reason
+    resumed = await again(memory, Scripted([])).run()
+    assert resumed.incumbent.description.startswith("t2-0001")

@@ -115,3 +115,36 @@ def test_a_broken_library_is_a_warning_of_the_self_test(
     assert ended("test", str(folder), "--device", "cpu") == 0
     text = " ".join(capsys.readouterr().out.split()).replace(" ", "")
     assert f"warninglibrary:{folder / 'library.py'}:1:notvalidPython" in text
+
+
+@pytest.mark.parametrize("command", ["show", "test"])
+@pytest.mark.parametrize("name", ["baseline.cu", "catalogue/wide.cu"])
+def test_a_template_that_is_none_is_told_with_its_file(
+    command: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_problem(tmp_path / "p")
+    (folder / "catalogue").mkdir()
+    (folder / name).write_text("/* kernelwright\ntune = 3\n*/\n")
+    assert ended(command, str(folder), *(["--device", "cpu"] if command == "test" else [])) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"kernelwright: error: {folder / name}:2: tune: must be a table")
+    assert error.count("\n") == 1
+
+
+def test_a_catalogue_s_names_can_be_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_problem(tmp_path / "p")
+    (folder / "catalogue").mkdir()
+    (folder / "catalogue" / "a\x1b[31m.cu").write_text("")
+    assert ended("show", str(folder)) == 2
+    assert "holds control characters: rename the file" in capsys.readouterr().err
+
+
+def test_no_line_of_an_error_moves_the_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reference = 'def reference(xp, sizes, X, factor):\n    raise RuntimeError("a\\x1b[31mb\\u202e")\n'
+    folder = write_problem(tmp_path / "p", reference=reference)
+    assert ended("test", str(folder), "--device", "cpu") == 2
+    assert ended("show", "\x1b[31m") == 2
+    assert ended("show", "\x1b]0;x", "--nothing\x1b") == 2
+    error = capsys.readouterr().err
+    assert r"raised RuntimeError: a\x1b[31mb\u202e" in error
+    assert all(line.isprintable() for line in error.splitlines())

@@ -58,6 +58,10 @@ def test_names_and_equality() -> None:
         ("f(2)", "unknown function 'f'"),
         ("min(1)", "min takes 2 or more"),
         ("cdiv(1, 2, 3)", "cdiv takes 2"),
+        ("9" * 1900 + " ** 64", "is not a number below"),
+        ("9" * 1900, "is not a number below"),
+        ("0x" + "f" * 1900, "is not a number below"),
+        ("1e999", "is not a number below"),
         ("min(1, *a)", "not part of the expression language"),
         ("a.b", "not part of the expression language"),
         ("a[0]", "not part of the expression language"),
@@ -177,3 +181,9 @@ def test_arrays_and_numbers_agree(text: str, rows: list[tuple[int, int, bool]]) 
         else:
             assert there
             assert value == expected
+
+
+def test_a_long_expression_is_told_by_its_beginning() -> None:
+    with pytest.raises(ExpressionError) as caught:
+        parse("1 + " * 400 + "x(")
+    assert len(str(caught.value)) < 400

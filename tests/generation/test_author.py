@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kernelwright.core.candidate import Template
+from kernelwright.core.errors import HarnessError, MemoryFileError
 from kernelwright.core.outcome import CaseTiming, Outcome, Status
 from kernelwright.generation.author import Author, Broken, Prompt
 from kernelwright.generation.bandit import Bandit
@@ -216,3 +217,71 @@ async def test_a_number_of_requests_is_a_cap_too() -> None:
     await writer.round(1)
     assert len(model.asked) == 2
     assert not writer.ledger.allows
+
+
+@dataclass
+class Breaking(FakeDesk):
+    """A campaign with a fault of ours in what it does with templates."""
+
+    error: Exception | None = None
+    where: str = "trial"
+
+    def twin_of(self, template: Template) -> str | None:
+        """Breaks where it shall."""
+        if self.where == "twin_of" and "bad" in template.source:
+            raise OverflowError("int too\nlarge")
+        return None
+
+    async def trial(self, proposal: Proposal) -> Outcome | None:
+        """Breaks where it shall."""
+        if self.where == "trial" and "bad" in proposal.template.source:
+            raise self.error or OverflowError("int too\nlarge")
+        return await super().trial(proposal)
+
+
+@pytest.mark.parametrize("where", ["twin_of", "trial"])
+async def test_a_fault_of_ours_costs_the_proposal_alone_and_is_kept(where: str) -> None:
+    desk, kept = Breaking(where=where), list[Asked]()
+    writer = author(Scripted([reply(" int bad; ") + reply(" int b; ")]), desk, kept)
+    done = await writer.round(2)
+    assert done.templates == [desk.tried[-1].template.id]
+    (reason,) = done.dropped
+    assert reason.startswith("a fault of kernelwright, please report it: OverflowError: int too large (")
+    assert f" {where})" in reason
+    assert (kept[-1].state, kept[-1].reason) == ("answered", reason)
+    again = await writer.take_up(kept[-1])  # as resume does
+    assert again.dropped == [reason]
+    assert len(again.templates) == 1
+
+
+@pytest.mark.parametrize("error", [HarnessError("no device"), MemoryFileError("damaged"), OSError("full")])
+async def test_what_is_no_fault_of_a_reply_is_raised(error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        await author(Scripted([reply(" int bad; ")]), Breaking(error=error)).round(1)
+
+
+async def test_a_reply_that_cannot_even_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(text: str) -> None:
+        raise RecursionError(text)
+
+    monkeypatch.setattr("kernelwright.generation.author.parse_reply", broken)
+    kept: list[Asked] = []
+    writer = author(Scripted(["hello"] * 4), FakeDesk(), kept)
+    done = await writer.round(1)
+    assert "RecursionError: hello" in done.dropped[0]
+    assert "RecursionError: hello" in kept[-1].reason
+    assert (await writer.take_up(kept[1])).dropped
+
+
+HUGE = ["1" * 4501, "0x" + "f" * 5000, f'"{"9" * 1900} ** 64"', "[" * 5000]
+
+
+@pytest.mark.parametrize("value", HUGE)
+@pytest.mark.parametrize("key", ["grid = [{}]", "args = [{}]", "dynamic_shared_bytes = {}", "x = {}"])
+async def test_numbers_beyond_all_bounds_in_a_reply_are_a_wrong_plan(key: str, value: str) -> None:
+    text = reply().replace("args = [1]", f"args = [1]\n{key.format(value)}").replace("grid = [1]\n", "")
+    desk = FakeDesk()
+    done = await author(Scripted([text, reply()]), desk).round(1)
+    assert len(done.templates) == 1
+    assert len(desk.broken) == 1
+    assert "fault of kernelwright" not in desk.broken[0].reason

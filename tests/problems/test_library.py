@@ -65,7 +65,7 @@ def test_what_is_wrong_with_it_is_told_with_its_line_and_only_when_it_is_used(
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     written = write_problem(tmp_path / "p")
     (written / LIBRARY_FILE).mkdir()
-    with pytest.raises(ProblemError, match=r"library\.py: cannot be read"):
+    with pytest.raises(ProblemError, match=r"library\.py: is no ordinary file"):
         load_problem(written)
 
 

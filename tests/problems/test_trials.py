@@ -141,7 +141,7 @@ def test_a_source_answers_for_trials_as_for_cases() -> None:
     [
         ('keep = ["Q"]', "trials.keep: there is no input array 'Q'"),
         ('exclude = ["lage"]', "trials.exclude: 'lage' is not among"),
-        ("other_sizes = [{ M = 3 }]", "trials.other_sizes.0: needs the sizes N"),
+        ("other_sizes = [{ M = 3 }]", "trials.other_sizes[0]: needs the sizes N"),
         ("other_size = false", "trials.other_size: is an unknown key"),
         ('exclude = ["normal", "uniform", "large", "tiny", "negative", "ties", "one_hot", "structured"]',
          "trials.exclude: leaves no distribution"),
@@ -163,7 +163,7 @@ def test_named_sizes_must_have_a_shape(tmp_path: Path) -> None:
     toml = with_trials("other_sizes = [{ N = 3 }]").replace(
         'shape = ["N"], role = "in"', 'shape = ["N - 5"], role = "in"'
     )
-    with pytest.raises(ProblemError, match=r"trials\.other_sizes\.0: .*shape"):
+    with pytest.raises(ProblemError, match=r"trials\.other_sizes\[0\]: .*shape"):
         trials_of(tmp_path, toml)
 
 

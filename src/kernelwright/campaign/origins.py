@@ -13,7 +13,7 @@ from kernelwright.problems.loader import Problem
 
 def baseline_work(problem: Problem, facts: DeviceFacts) -> Work:
     """The problem's naive kernel, in its first configuration."""
-    template = parse_template(problem.baseline_source, "baseline")
+    template = problem.baseline()
     proposal = Proposal(
         template, direction="baseline", proposer="baseline", rationale="the problem's naive kernel"
     )

@@ -12,7 +12,7 @@ from math import inf, log
 from typing import Final
 
 from kernelwright.campaign.aim import Aim
-from kernelwright.campaign.policy import Policy
+from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.scheduler import unless
 from kernelwright.campaign.seeing import Seeing
@@ -297,7 +297,7 @@ class Writing:
     async def trial(self, proposal: Proposal) -> Outcome | None:
         """The first configuration goes to the head of the queue."""
         async with self.asking:
-            work = self.policy.urge(proposal.template.id) if self.take_in(proposal) else None
+            work = self._urged(proposal)
         if work is None:
             return Outcome(
                 Status.LAUNCH_FAILED, "no configuration of it is valid on this device", check=Check.PLAN
@@ -306,6 +306,15 @@ class Writing:
         self._waiting[work.candidate.id] = future
         self.wake()
         return await future
+
+    def _urged(self, proposal: Proposal) -> Work | None:
+        try:
+            return self.policy.urge(proposal.template.id) if self.take_in(proposal) else None
+        except Exception:
+            # Nothing of it may be asked again: that would end the campaign in another place.
+            for known in (self.policy.arms, self.notebook.templates, self._fingerprints):
+                known.pop(proposal.template.id, None)
+            raise
 
     # -- facts for prompts ----------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import Final
 from kernelwright.cli.ending import ENDING, end_as_interrupts_do
 from kernelwright.cli.streams import see_to_streams
 from kernelwright.core.errors import HarnessError, KernelwrightError, UserError
+from kernelwright.core.text import one_line
 from kernelwright.harness.limits import TO_LOAD, refuse_narrow_limits
 
 INTERRUPTED: Final = "kernelwright: interrupted"
@@ -173,7 +174,7 @@ def _stop_writing() -> int:
 
 
 def _fail(code: int, error: Exception) -> int:
-    print(f"kernelwright: error: {' '.join(str(error).split())}", file=sys.stderr)
+    print(f"kernelwright: error: {one_line(str(error))}", file=sys.stderr)
     return code
 
 
@@ -181,7 +182,7 @@ def _usage(error: Exception) -> int:
     """A command line that cannot be parsed: click's message, on one line like every bad input."""
     message = getattr(error, "format_message", lambda: str(error))()
     command = getattr(getattr(error, "ctx", None), "command_path", "kernelwright")
-    print(f"kernelwright: error: {message} (see {command} --help)", file=sys.stderr)
+    print(f"kernelwright: error: {one_line(message)} (see {command} --help)", file=sys.stderr)
     return 2
 
 

@@ -19,6 +19,7 @@ from kernelwright.cli.options import (
     pick_device,
     use_slow_cases,
 )
+from kernelwright.core.text import one_line
 from kernelwright.harness.problem_test import run_self_test
 from kernelwright.harness.self_test import SelfTest, SelfTestRow, Verdict
 from kernelwright.problems.loader import LIBRARY_FILE, Problem, bundled_names, load_problem
@@ -52,9 +53,9 @@ def list_problems(as_json: JsonOption = False) -> None:
 def show_problem(problem: ProblemArgument, as_json: JsonOption = False) -> None:
     """One problem: arguments, cases, tolerance, rules; checks the folder on the way."""
     loaded = load_problem(problem)
-    loaded.catalogue()  # what cannot be read is told here too
+    _see_to_templates(loaded)
     for fault in loaded.script_faults().values():
-        print(f"kernelwright: warning: {fault}", file=sys.stderr)
+        print(f"kernelwright: warning: {one_line(fault)}", file=sys.stderr)
     if as_json:
         typer.echo(loaded.spec.model_dump_json())
         return
@@ -80,6 +81,12 @@ def show_problem(problem: ProblemArgument, as_json: JsonOption = False) -> None:
     console.print(table)
 
 
+def _see_to_templates(problem: Problem) -> None:
+    """What is wrong with the problem's ``.cu`` files is told before a campaign meets it. Raises ProblemError."""
+    problem.baseline()
+    problem.templates()
+
+
 @app.command("test")
 def examine_problem(
     problem: ProblemArgument,
@@ -96,7 +103,7 @@ def examine_problem(
     loaded = load_problem(problem)
     name = pick_device(device)
     slow = use_slow_cases(name, chosen=slow_cases)
-    loaded.catalogue()
+    _see_to_templates(loaded)
     result = run_self_test(loaded, name, slow=slow, seed=seed, strict=strict)
     result = SelfTest((*result.rows, *_of_scripts(loaded)))
     if as_json:

@@ -10,7 +10,6 @@ parentheses. Rules that differ from Python:
 """
 
 import ast
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -209,7 +208,8 @@ class _Builder:
         raise self._refusal("not part of the expression language", node)
 
     def _number(self, value: object, node: ast.expr) -> Number:
-        if isinstance(value, bool | int | float) and math.isfinite(value) and abs(value) < MAX_MAGNITUDE:
+        # False for nan too; a huge integer is compared as it is: as a float it could not be had.
+        if isinstance(value, bool | int | float) and abs(value) < MAX_MAGNITUDE:
             return Number(value, self._column(node))
         raise self._refusal(f"{str(value)[:40]!r} is not a number below 2**63", node)
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import read_text
 from kernelwright.core.looking import is_file, is_folder, is_there
 from kernelwright.core.outcome import Check
 from kernelwright.core.toml import TomlFault, parse_toml
+from kernelwright.core.toml_words import in_words, strictly
 from kernelwright.problems.loader import load_problem
 
 Kind = Literal["cheat", "honest"]
@@ -42,6 +43,9 @@ class Header(BaseModel):
         if self.kind == "honest" and self.checks:
             raise ValueError("no check may catch an honest candidate: leave out 'checks'")
         return self
+
+
+_ADAPTER: Final = TypeAdapter(Header)
 
 
 @dataclass(frozen=True)
@@ -104,10 +108,10 @@ def _header(text: str, path: Path) -> Header:
             f"{path}: lacks its lines '// gauntlet: KEY = VALUE' (problem, kind; a cheat: row, checks)"
         )
     try:
-        return Header.model_validate(parse_toml("\n".join(lines)), strict=False)
+        table = parse_toml("\n".join(lines))
     except TomlFault as fault:
         raise UserError(f"{path}: its lines '// gauntlet:': {fault}") from None
+    try:
+        return strictly(_ADAPTER, table)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "header"
-        raise UserError(f"{path}: gauntlet: {where}: {first['msg']}") from None
+        raise UserError(f"{path}: gauntlet: {in_words(error, table)}") from None

@@ -3,16 +3,22 @@
 The author knows neither device nor memory. It is told how to try a proposal (``trial``: its first configuration
 goes through the harness) and learns what came of it; the reason goes back to the model at most ``repairs`` times,
 then the proposal is dropped. Nothing that a model says decides whether a candidate passes, fails or ranks.
+
+Replies are untrusted: a fault of ours that one brings to light costs that proposal, never the campaign, and is kept
+with the request. What is wrong with the device, the memory or the system is no fault of a reply, and is raised.
 """
 
 import asyncio
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Protocol
 
 from kernelwright.core.candidate import Template, parse_template
-from kernelwright.core.errors import PlanError
+from kernelwright.core.errors import HarnessError, MemoryFileError, PlanError
 from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.text import one_line
 from kernelwright.generation.bandit import Bandit
 from kernelwright.generation.base import Proposal
 from kernelwright.generation.ledger import Asked, Ledger, Purpose
@@ -21,6 +27,8 @@ from kernelwright.generation.reply import Proposed, ReplyFault, apply_edits, par
 
 REPAIRS: Final = 3
 MOST_WAIT_S: Final = 300.0
+NO_FAULT_OF_A_REPLY: Final = (HarnessError, MemoryFileError, OSError)
+MOST_FRAMES: Final = 6
 FAILURES_TO_REST: Final = 3
 """A model that failed so often in a row is asked only when no other is left."""
 
@@ -130,7 +138,7 @@ class Author:
     async def take_up(self, asked: Asked) -> Round:
         """Follow an answered request of an earlier sitting again; what was tried then is a twin of itself."""
         done = Round(model=asked.model, request=asked.request.id)
-        return await self._follow_all(asked, parse_reply(asked.reply.text) if asked.reply else [], done)
+        return await self._follow_all(asked, _read(asked.reply.text) if asked.reply else [], done)
 
     async def _follow_all(self, asked: Asked, found: Sequence[Proposed | ReplyFault], done: Round) -> Round:
         await asyncio.gather(*(self._follow(each, asked, done) for each in found))
@@ -160,7 +168,7 @@ class Author:
                 await self.sleep(min(error.retry_after_s, MOST_WAIT_S))
             return asked, []
         record.failures = 0
-        found = parse_reply(reply.text)
+        found = _read(reply.text)
         faults = [part.reason for part in found if isinstance(part, ReplyFault)]
         asked = self.ledger.answered(asked, reply, "; ".join(faults)[:500])
         self.bandit.spent(name, reply.usage.cost_usd or 0.0, reply.seconds)
@@ -169,13 +177,23 @@ class Author:
     async def _repair(self, name: str, prompt: Prompt) -> tuple[Asked, Sequence[Proposed | ReplyFault]]:
         before = self.repaired.pop(prompt.prompt, None)
         if before is not None and before.reply is not None:
-            return before, parse_reply(before.reply.text)
+            return before, _read(before.reply.text)
         return await self._ask(name, prompt, "repair")
 
     # -- one proposal ---------------------------------------------------------------------------------
 
     async def _follow(self, found: Proposed | ReplyFault, asked: Asked, done: Round) -> None:
-        """Bring one proposal to its end, with repairs on the way."""
+        """Bring one proposal to its end, whatever it is."""
+        try:
+            await self._bring(found, asked, done)
+        except NO_FAULT_OF_A_REPLY:
+            raise
+        except Exception as error:  # noqa: BLE001 - strangers write replies; the campaign goes on
+            self.ledger.kept(asked, reason := _fault(error))
+            done.dropped.append(reason)
+
+    async def _bring(self, found: Proposed | ReplyFault, asked: Asked, done: Round) -> None:
+        """With repairs on the way."""
         direction = ""
         for attempt in range(self.repairs + 1):
             if isinstance(found, Proposed):
@@ -252,6 +270,20 @@ class _Failed:
     code: str
     reason: str
     log: str = ""
+
+
+def _read(text: str) -> Sequence[Proposed | ReplyFault]:
+    try:
+        return parse_reply(text)
+    except Exception as error:  # noqa: BLE001 - as above
+        return [ReplyFault(_fault(error))]
+
+
+def _fault(error: Exception) -> str:
+    """A fault of ours on one line, with the way that led there."""
+    frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
+    way = ", ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
+    return f"a fault of kernelwright, please report it: {type(error).__name__}: {one_line(str(error))[:300]} ({way})"
 
 
 def _slug(text: str) -> str:

@@ -2,8 +2,9 @@
 
 import re
 
-from kernelwright.core.candidate import Template, parse_template
+from kernelwright.core.candidate import Template
 from kernelwright.core.plan import split_source
+from kernelwright.core.text import one_line
 from kernelwright.generation.base import Proposal
 from kernelwright.problems.loader import Problem
 
@@ -14,7 +15,7 @@ class Catalogue:
     """Proposes every template of a problem's ``catalogue`` folder once, in order of their names."""
 
     def __init__(self, problem: Problem) -> None:
-        self._left = [parse_template(source, name) for name, source in problem.catalogue()]
+        self._left = list(problem.templates())
 
     async def propose(self) -> Proposal | None:
         """Next template of the catalogue."""
@@ -35,4 +36,4 @@ def opening_comment(template: Template) -> str:
     match = _COMMENT.match(body)
     if match is None:
         return ""
-    return " ".join(line.strip().lstrip("/").strip() for line in match[1].splitlines()).strip()
+    return one_line(" ".join(line.strip().lstrip("/").strip() for line in match[1].splitlines()))

@@ -70,6 +70,10 @@ class Ledger:
         """Note that there is no reply."""
         return self._close(replace(asked, state="failed", reason=reason))
 
+    def kept(self, asked: Asked, reason: str) -> None:
+        """Note what a reply brought about after it was read."""
+        self.keep(replace(asked, reason=reason))
+
     def _close(self, asked: Asked) -> Asked:
         self._open.pop(asked.request.id, None)
         self._count(asked.reply)

@@ -3,6 +3,7 @@
 The board's own files lie untouched in ``board/``; ``sources`` holds their SHA-256. Nothing here is executed.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -16,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from kernelwright.core.errors import NoSuchFile, UserError
 from kernelwright.core.files import decoded, read_bytes, read_text
 from kernelwright.core.toml import TomlFault, parse_toml
+from kernelwright.core.toml_words import in_words, strictly
 from kernelwright.leaderboard.abi import Abi, Axis
 from kernelwright.leaderboard.base import Limits, Ranking
 
@@ -79,14 +81,11 @@ def read_board_file(folder: Path) -> BoardFile:
     _no_unknown(path, table.get("limits"), "limits.", Limits)
     cases = table.get("cases")
     for index, entry in enumerate(cases if isinstance(cases, list) else []):
-        _no_unknown(path, entry, f"cases.{index}.", BoardCase)
+        _no_unknown(path, entry, f"cases[{index}].", BoardCase)
     try:
-        board = _ADAPTER.validate_python(table)
+        board = strictly(_ADAPTER, table)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        what = "is missing: add it" if first["type"] == "missing" else " ".join(str(first["msg"]).split())
-        raise UserError(f"{path}: {key[:200] or 'file'}: {what[:300]}") from None
+        raise UserError(f"{path}: {in_words(error, table)}") from None
     if found := _faults(board):
         raise UserError(f"{path}: {found[0][0]}: {found[0][1]}")
     return board
@@ -111,8 +110,16 @@ def _source(path: Path, digest: str) -> str:
 
 def _faults(board: BoardFile) -> list[tuple[str, str]]:
     found = []
-    if not board.leaderboard.strip():
-        found.append(("leaderboard", "is empty: give the board's name"))
+    if not board.leaderboard.strip() or not board.leaderboard.isprintable():
+        found.append(("leaderboard", "is empty, or cannot be seen: give the board's name"))
+    times = {
+        "benchmark_timeout_s": board.benchmark_timeout_s,
+        "limits.test_timeout_s": board.limits.test_timeout_s,
+        "limits.ranked_timeout_s": board.limits.ranked_timeout_s,
+    }
+    for key, seconds in times.items():
+        if seconds is not None and not 0 < seconds < math.inf:  # false for nan, too
+            found.append((key, f"must be a time above 0 in seconds, not {seconds}"))
     if not board.cases:
         found.append(("cases", "is empty: a board has at least one"))
     if board.abi and not (board.abi.items and board.abi.returns and board.abi.entry.isidentifier()):

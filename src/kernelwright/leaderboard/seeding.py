@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from kernelwright.core.candidate import Candidate, Template, parse_template
+from kernelwright.core.candidate import Candidate, Template
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import PlanError
 from kernelwright.leaderboard.base import Mode, State
@@ -43,10 +43,7 @@ async def fill(
 
 def draws(problem: Problem, facts: DeviceFacts, rng: Random) -> Iterator[tuple[str, Candidate]]:
     """The baseline first, then a configuration of each template in turn; names are unique."""
-    templates = [
-        parse_template(text, name)
-        for name, text in (("baseline", problem.baseline_source), *problem.catalogue())
-    ]
+    templates = (problem.baseline(), *problem.templates())
     wells = [_configurations(template, facts, rng) for template in templates]
     while wells:
         for well in list(wells):

@@ -6,14 +6,18 @@ from math import prod
 from kernelwright.core.case import ITEM_BYTES
 from kernelwright.core.errors import ExpressionError
 from kernelwright.core.expressions import parse
-from kernelwright.problems.inputs import INTEGER_DISTRIBUTIONS, Integers, Uniform
+from kernelwright.core.names import FOR_SCRIPTS
+from kernelwright.core.plan import DEVICE_NAMES
+from kernelwright.core.toml_words import Place
+from kernelwright.problems.inputs import INTEGER_DISTRIBUTIONS
 from kernelwright.problems.spec import Argument, CaseSpec, ProblemSpec
+from kernelwright.problems.values import distribution_fault, scalar_fault
 
 MAX_CASE_BYTES = 64 * 2**30
 """More than this for the arrays of one case is taken for a slip."""
 
-Fault = tuple[str, str]
-"""Dotted key and what is wrong with it, with how to mend it."""
+Fault = tuple[Place, str]
+"""The keys that lead to it, and what is wrong with it, with how to mend it."""
 
 
 def faults(spec: ProblemSpec) -> Iterator[Fault]:
@@ -48,67 +52,72 @@ def evaluate(text: str, sizes: Mapping[str, int]) -> int:
 def _argument_faults(spec: ProblemSpec) -> Iterator[Fault]:
     seen = set(spec.size_names)
     for index, argument in enumerate(spec.arguments):
-        key = f"arguments.{index}"
+        key: Place = ("arguments", index)
         if argument.name in seen:
-            yield f"{key}.name", f"{argument.name!r} is already the name of a size or argument: rename one"
+            yield (*key, "name"), f"{argument.name!r} is already the name of a size or argument: rename one"
+        elif argument.name in FOR_SCRIPTS:
+            yield (
+                (*key, "name"),
+                f"{argument.name!r} is what reference.py is given beside the arguments: rename it",
+            )
         seen.add(argument.name)
         if argument.role == "scalar":
             if argument.value is None:
-                yield f"{key}.value", f"scalar {argument.name!r} has no value: add one"
-            elif "float" not in argument.dtype and not float(argument.value).is_integer():
-                yield (
-                    f"{key}.value",
-                    f"{argument.value} is no {argument.dtype}: use an integer or a float dtype",
-                )
+                yield (*key, "value"), f"scalar {argument.name!r} has no value: add one"
+            elif fault := scalar_fault(argument.value, argument.dtype):
+                yield (*key, "value"), fault
             if argument.shape is not None:
-                yield f"{key}.shape", f"scalar {argument.name!r} has a shape: remove it"
+                yield (*key, "shape"), f"scalar {argument.name!r} has a shape: remove it"
         else:
             if argument.shape is None:
                 yield (
-                    f"{key}.shape",
+                    (*key, "shape"),
                     f"array {argument.name!r} has no shape: add a list of expressions over the sizes",
                 )
             if argument.value is not None:
                 yield (
-                    f"{key}.value",
+                    (*key, "value"),
                     f"array {argument.name!r} has a value: use [inputs], or the role 'scalar'",
                 )
         if argument.tolerance is not None and not argument.is_output:
-            yield f"{key}.tolerance", f"{argument.name!r} is no output: remove the tolerance"
+            yield (*key, "tolerance"), f"{argument.name!r} is no output: remove the tolerance"
     if not any(argument.is_output for argument in spec.arguments):
-        yield "arguments", "no argument has the role 'out' or 'inout': there is nothing to check, add one"
+        yield ("arguments",), "no argument has the role 'out' or 'inout': there is nothing to check, add one"
 
 
 def _input_faults(spec: ProblemSpec) -> Iterator[Fault]:
     arguments = {a.name: a for a in spec.arguments if a.is_input}
     for name, entry in spec.inputs.items():
-        key = f"inputs.{name}"
+        key: Place = ("inputs", name)
         if name not in arguments:
             yield key, f"there is no input argument {name!r} (there are: {', '.join(arguments) or 'none'})"
             continue
         distributions = entry if isinstance(entry, tuple) else (entry,)
         if not distributions:
             yield key, "the list of distributions is empty: name at least one"
-        for item in distributions:
-            if isinstance(item, Uniform | Integers) and item.low >= item.high:
-                yield key, f"low {item.low} is not below high {item.high}"
+        for number, item in enumerate(distributions):
+            key = ("inputs", name, number) if isinstance(entry, tuple) else ("inputs", name)
             if "int" in arguments[name].dtype and not isinstance(item, INTEGER_DISTRIBUTIONS):
                 yield (
                     key,
                     f"{item.distribution!r} draws no {arguments[name].dtype}: use integers, ties, one_hot or constant",
                 )
+            elif fault := distribution_fault(item, arguments[name].dtype):
+                yield key, fault
     for name in arguments:
         if name not in spec.inputs:
             yield (
-                f"inputs.{name}",
+                ("inputs", name),
                 f'input {name!r} has no distribution: add {name} = "normal" under [inputs]',
             )
 
 
 def _name_faults(spec: ProblemSpec) -> Iterator[Fault]:
     known = set(spec.size_names)
-    texts = [(f"arguments.{i}.shape", text) for i, a in enumerate(spec.arguments) for text in a.shape or ()]
-    texts += [("work.bytes", spec.work.bytes), ("work.flops", spec.work.flops)]
+    texts: list[tuple[Place, str]] = [
+        (("arguments", i, "shape"), text) for i, a in enumerate(spec.arguments) for text in a.shape or ()
+    ]
+    texts += [(("work", "bytes"), spec.work.bytes), (("work", "flops"), spec.work.flops)]
     for key, text in texts:
         if unknown := sorted(parse(text).names - known):
             yield (
@@ -119,15 +128,17 @@ def _name_faults(spec: ProblemSpec) -> Iterator[Fault]:
 
 def _case_faults(spec: ProblemSpec) -> Iterator[Fault]:
     names = set(spec.size_names)
+    if taken := sorted(names & DEVICE_NAMES):
+        yield ("cases", 0, "sizes"), f"{taken[0]!r} is a name of the device in every plan: rename the size"
     for kind, cases in (("cases", spec.cases), ("slow_cases", spec.slow_cases)):
         seen: set[str] = set()
         for index, case in enumerate(cases):
-            key = f"{kind}.{index}"
+            key: Place = (kind, index)
             if missing := sorted(names - set(case.sizes)):
-                yield f"{key}.sizes", f"lacks the size {missing[0]!r}, which the first case has: add it"
+                yield (*key, "sizes"), f"lacks the size {missing[0]!r}, which the first case has: add it"
             if extra := sorted(set(case.sizes) - names):
                 yield (
-                    f"{key}.sizes",
+                    (*key, "sizes"),
                     f"has the size {extra[0]!r}, which the first case lacks: all cases have the same sizes",
                 )
             if case_id(case) in seen:
@@ -139,9 +150,9 @@ def _value_faults(spec: ProblemSpec) -> Iterator[Fault]:
     for kind, cases in (("cases", spec.cases), ("slow_cases", spec.slow_cases)):
         for index, case in enumerate(cases):
             try:
-                yield from ((f"{kind}.{index}", what) for what in _case_values(spec, case))
+                yield from (((kind, index), what) for what in _case_values(spec, case))
             except ExpressionError as error:
-                yield f"{kind}.{index}", f"{error} for the case {case_id(case)}"
+                yield (kind, index), f"{error} for the case {case_id(case)}"
 
 
 def _case_values(spec: ProblemSpec, case: CaseSpec) -> Iterator[str]:

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from kernelwright.core.toml_words import Real, Whole, shown
+
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 
@@ -20,8 +22,8 @@ class Normal(_Distribution):
     """Gaussian; ``mean`` and ``std``."""
 
     distribution: Literal["normal"] = "normal"
-    mean: float = 0.0
-    std: float = Field(1.0, ge=0)
+    mean: Real = 0.0
+    std: Real = Field(1.0, ge=0)
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Float array."""
@@ -32,8 +34,8 @@ class Uniform(_Distribution):
     """Uniform in ``[low, high)``."""
 
     distribution: Literal["uniform"] = "uniform"
-    low: float = -1.0
-    high: float = 1.0
+    low: Real = -1.0
+    high: Real = 1.0
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Float array."""
@@ -44,7 +46,7 @@ class Large(_Distribution):
     """Gaussian of a large ``std``: finds overflow, such as an exponential without its shift."""
 
     distribution: Literal["large"] = "large"
-    std: float = Field(1.0e3, gt=0)
+    std: Real = Field(1.0e3, gt=0)
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Float array."""
@@ -55,7 +57,7 @@ class Tiny(_Distribution):
     """Gaussian of a tiny ``std``: finds absolute thresholds and flushes to zero."""
 
     distribution: Literal["tiny"] = "tiny"
-    std: float = Field(1.0e-6, gt=0)
+    std: Real = Field(1.0e-6, gt=0)
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Float array."""
@@ -66,7 +68,7 @@ class Negative(_Distribution):
     """``-(1 + |Gaussian| * std)``, all below -1: finds maxima that start at 0."""
 
     distribution: Literal["negative"] = "negative"
-    std: float = Field(1.0, ge=0)
+    std: Real = Field(1.0, ge=0)
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Float array."""
@@ -78,7 +80,7 @@ class Ties(_Distribution):
     """Integers ``0 .. levels - 1``: many equal values."""
 
     distribution: Literal["ties"] = "ties"
-    levels: int = Field(4, ge=1, le=2**31 - 1)
+    levels: Whole = Field(4, ge=1, le=2**31 - 1)
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Int32 array."""
@@ -89,8 +91,8 @@ class Integers(_Distribution):
     """Integers ``low .. high - 1``."""
 
     distribution: Literal["integers"] = "integers"
-    low: int = Field(0, ge=-(2**63))
-    high: int = Field(100, le=2**63 - 1)
+    low: Whole = Field(0, ge=-(2**63))
+    high: Whole = Field(100, le=2**63 - 1)
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Int64 array."""
@@ -101,7 +103,7 @@ class OneHot(_Distribution):
     """Zeros, and one ``value`` in every row (the last axis), at a random place."""
 
     distribution: Literal["one_hot"] = "one_hot"
-    value: float = 1.0
+    value: Real = 1.0
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Float array."""
@@ -118,7 +120,7 @@ class Structured(_Distribution):
     """
 
     distribution: Literal["structured"] = "structured"
-    period: int = Field(2**20 - 3, ge=2, le=2**24)
+    period: Whole = Field(2**20 - 3, ge=2, le=2**24)
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Float array."""
@@ -130,7 +132,7 @@ class Constant(_Distribution):
     """The same ``value`` everywhere."""
 
     distribution: Literal["constant"] = "constant"
-    value: float
+    value: Real
 
     def draw(self, rng: np.random.Generator, shape: Shape) -> Array:  # noqa: ARG002 - one signature for all
         """Float array."""
@@ -138,7 +140,11 @@ class Constant(_Distribution):
 
 
 def _by_name(value: Any) -> Any:
-    return {"distribution": value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        return {"distribution": value}
+    if isinstance(value, dict | _Distribution):
+        return value
+    raise ValueError(f'must be a name such as "normal", a table, or a list of these, not {shown(value)}')
 
 
 Distribution = Annotated[

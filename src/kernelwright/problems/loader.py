@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from kernelwright.core.candidate import Template, parse_template
 from kernelwright.core.case import Array, Buffer
-from kernelwright.core.errors import NoSuchFile, ProblemError, UserError
+from kernelwright.core.errors import NoSuchFile, PlanError, ProblemError, UserError
 from kernelwright.core.files import read_text, unreadable
 from kernelwright.core.homes import expanded
 from kernelwright.core.identity import content_id
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.resolve import Signature
 from kernelwright.core.toml import TomlFault, parse_toml
+from kernelwright.core.toml_words import in_words, key_text, more
 from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.check import array_shape, case_id, evaluate, faults
 from kernelwright.problems.inputs import Distribution, change_a_few, draw, generator
@@ -226,7 +228,19 @@ class Problem:
             paths = sorted(folder.iterdir()) if os.path.lexists(folder) else []
         except OSError as error:
             raise ProblemError(f"{folder}: {unreadable(error)}") from None
-        return tuple((path.stem, _read(path, self.folder)) for path in paths if path.suffix == ".cu")
+        wanted = [path for path in paths if path.suffix == ".cu"]
+        if odd := next((path for path in wanted if not path.name.isprintable()), None):
+            raise ProblemError(f"{folder}: the name {odd.name!r} holds control characters: rename the file")
+        return tuple((path.stem, _read(path, self.folder)) for path in wanted)
+
+    def templates(self) -> tuple[Template, ...]:
+        """The parsed :meth:`catalogue`. Raises ProblemError with the file and the place in it."""
+        folder = self.folder / "catalogue"
+        return tuple(_template(folder / f"{name}.cu", text, name) for name, text in self.catalogue())
+
+    def baseline(self) -> Template:
+        """The parsed baseline, named so. Raises as :meth:`templates` does."""
+        return _template(self.folder / "baseline.cu", self.baseline_source, "baseline")
 
 
 def bundled_names() -> tuple[str, ...]:
@@ -305,6 +319,14 @@ def _read(path: Path, folder: Path) -> str:
         raise ProblemError(str(error)) from None
 
 
+def _template(path: Path, text: str, name: str) -> Template:
+    try:
+        return parse_template(text, name)
+    except PlanError as error:
+        place = "".join(f":{number}" for number in (error.line, error.column) if number)
+        raise ProblemError(f"{path}{place}: {error.message}") from None
+
+
 def _parse(text: str, path: Path) -> ProblemSpec:
     try:
         table = parse_toml(text)
@@ -314,44 +336,14 @@ def _parse(text: str, path: Path) -> ProblemSpec:
     try:
         spec = ProblemSpec.model_validate(table)
     except ValidationError as error:
-        # A misspelt key is also a missing one: its own name says more.
-        first = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
-        more = error.error_count() - 1
-        raise _fault(path, _key(table, first["loc"]), _message(first), more) from None
+        raise ProblemError(f"{path}: {in_words(error, table, 'docs/problems.md')}") from None
     found = [*faults(spec), *trial_faults(spec)]
     if found:
-        raise _fault(path, *found[0], len(found) - 1)
-    return spec
-
-
-def _fault(path: Path, key: str, message: str, more: int) -> ProblemError:
-    rest = f" (and {more} more)" if more else ""
-    return ProblemError(f"{path}: {key or 'problem'}: {' '.join(message.split())}{rest}")
-
-
-def _key(table: Any, loc: tuple[int | str, ...]) -> str:
-    """Dotted path as far as the file has it: pydantic adds names of union members, which no user wrote."""
-    parts: list[str] = []
-    for index, part in enumerate(loc):
-        inside = (isinstance(table, dict) and part in table) or (
-            isinstance(table, list) and isinstance(part, int)
+        place, what = found[0]
+        raise ProblemError(
+            f"{path}: {key_text(place, table)}: {' '.join(what.split())}{more(len(found) - 1)}"
         )
-        if inside:
-            table = table[part]
-        elif index < len(loc) - 1:
-            continue
-        parts.append(str(part))
-    return ".".join(parts)
-
-
-def _message(error: Any) -> str:
-    kind, message = error["type"], str(error["msg"]).removeprefix("Value error, ")
-    if kind == "extra_forbidden":
-        return "is an unknown key: remove it, or see docs/problems.md for the keys there are"
-    if kind == "missing":
-        return "is missing: add it"
-    shown = repr(error.get("input"))
-    return message if kind == "value_error" or len(shown) > 60 else f"{message}, not {shown}"
+    return spec
 
 
 def _case(spec: CaseSpec, *, slow: bool) -> Case:

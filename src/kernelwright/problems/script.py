@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kernelwright.core.errors import ProblemError
+from kernelwright.core.text import one_line
 
 REFERENCE_FAULTS = (
     ArithmeticError, AssertionError, AttributeError, BufferError, ImportError, LookupError, MemoryError, NameError,
@@ -83,7 +84,7 @@ class Script:
         except REFERENCE_FAULTS as error:
             frames = traceback.extract_tb(error.__traceback__)
             line = next((f.lineno for f in reversed(frames) if f.filename == str(self.path)), None)
-            text = " ".join(str(error).split())[:300].encode("ascii", "backslashreplace").decode()
+            text = one_line(str(error)[:300]).encode("ascii", "backslashreplace").decode()
             where = f"{self.path}:{line}" if line else str(self.path)
             if isinstance(error, _ProcessEnded):
                 raise ProblemError(

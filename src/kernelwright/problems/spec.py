@@ -11,6 +11,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     SerializerFunctionWrapHandler,
+    ValidationError,
     field_validator,
     model_serializer,
 )
@@ -18,8 +19,10 @@ from pydantic import (
 from kernelwright.core.errors import ExpressionError, UserError
 from kernelwright.core.expressions import parse
 from kernelwright.core.goal import Goal, parse_goal
+from kernelwright.core.names import language_of
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.rules import MAX_SOURCE_BYTES
+from kernelwright.core.toml_words import Flag, Real, Whole, in_words, shown
 from kernelwright.problems.inputs import Distribution
 
 Dtype = Literal["float16", "float32", "float64", "int32", "int64", "uint8"]
@@ -37,13 +40,26 @@ def _expression(text: str) -> str:
 
 
 def _integer_as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"must be an integer or an expression in quotes, not {shown(value)}")  # noqa: TRY004
+    return str(value)
 
 
 def _identifier(name: str) -> str:
     if not _NAME.match(name):
         raise ValueError(f"{name!r} is not a name: use letters, digits and _, and start with no digit")
+    if language := language_of(name):
+        raise ValueError(f"{name!r} is a word of {language}: choose another name")
     return name
+
+
+def one_line_of_text(text: str) -> str:
+    """A text that people see on a line of a terminal. Raises ValueError."""
+    if not text.isprintable():
+        raise ValueError("holds control characters or marks of direction: a terminal would obey them")
+    if not text.strip():
+        raise ValueError("holds blanks only: give a text that can be seen")
+    return text
 
 
 ExpressionText = Annotated[
@@ -51,7 +67,7 @@ ExpressionText = Annotated[
 ]
 """An integer, or an expression over the case's sizes in quotes."""
 Identifier = Annotated[str, AfterValidator(_identifier)]
-Size = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+Size = Annotated[Whole, Field(ge=1, le=2**31 - 1)]
 
 
 class _Model(BaseModel):
@@ -65,9 +81,9 @@ class ToleranceSpec(_Model):
     not with the one output that happens to be near zero.
     """
 
-    rtol: float = Field(0.0, ge=0, lt=1)
-    atol: float = Field(0.0, ge=0)
-    rms: float = Field(0.0, ge=0, lt=1)
+    rtol: Real = Field(0.0, ge=0, lt=1)
+    atol: Real = Field(0.0, ge=0)
+    rms: Real = Field(0.0, ge=0, lt=1)
 
 
 class Argument(_Model):
@@ -80,7 +96,7 @@ class Argument(_Model):
     dtype: Dtype
     role: Literal["in", "out", "inout", "scalar"]
     shape: tuple[ExpressionText, ...] | None = Field(None, min_length=1, max_length=8)
-    value: float | int | None = None
+    value: Real | Whole | None = None
     tolerance: ToleranceSpec | None = None
 
     @property
@@ -99,6 +115,11 @@ class CaseSpec(_Model):
 
     sizes: dict[Identifier, Size] = Field(min_length=1)
     id: str = Field("", max_length=100)
+
+    @field_validator("id")
+    @classmethod
+    def _visible(cls, name: str) -> str:
+        return one_line_of_text(name) if name else name
 
 
 class Work(_Model):
@@ -126,14 +147,14 @@ class Rules(_Model):
     The keys are the fields of :class:`~kernelwright.core.rules.CandidateRules`, but for the sizes of the cases.
     """
 
-    no_tensor_cores: bool = False
-    no_inline_ptx: bool = False
-    no_launch_bounds: bool = False
-    no_size_branches: bool = False
-    deterministic: bool = False
-    portable: bool = False
-    max_registers: int | None = Field(default=None, ge=16, le=255, strict=True)
-    max_source_bytes: int = Field(default=MAX_SOURCE_BYTES, ge=256, le=MAX_SOURCE_BYTES, strict=True)
+    no_tensor_cores: Flag = False
+    no_inline_ptx: Flag = False
+    no_launch_bounds: Flag = False
+    no_size_branches: Flag = False
+    deterministic: Flag = False
+    portable: Flag = False
+    max_registers: Whole | None = Field(default=None, ge=16, le=255)
+    max_source_bytes: Whole = Field(default=MAX_SOURCE_BYTES, ge=256, le=MAX_SOURCE_BYTES)
     allowed_headers: tuple[Annotated[str, AfterValidator(_header)], ...] = Field(default=(), max_length=64)
     banned_words: tuple[Annotated[str, AfterValidator(_word)], ...] = Field(default=(), max_length=64)
 
@@ -147,8 +168,8 @@ class Rules(_Model):
 class GoalTable(_Model):
     """A goal as a table: a speed-up over the baseline, a share of the roofline, or both."""
 
-    speedup: float | None = Field(None, gt=1)
-    roofline_fraction: float | None = Field(None, gt=0, le=1)
+    speedup: Real | None = Field(None, gt=1)
+    roofline_fraction: Real | None = Field(None, gt=0, le=1)
 
 
 def _goal(value: Any) -> Any:
@@ -158,9 +179,14 @@ def _goal(value: Any) -> Any:
         except UserError as error:
             raise ValueError(str(error)) from None
     if isinstance(value, dict):
-        table = GoalTable.model_validate(value)
+        try:
+            table = GoalTable.model_validate(value)
+        except ValidationError as error:
+            raise ValueError(in_words(error, value)) from None
         return Goal(roofline=table.roofline_fraction, speedup=table.speedup)
-    return value
+    if isinstance(value, Goal):
+        return value
+    raise ValueError(f'must be a text such as "time<=0.5ms", or a table, not {shown(value)}')
 
 
 def _goal_as_data(goal: Goal) -> dict[str, float | None] | str:
@@ -190,7 +216,7 @@ class TrialsSpec(_Model):
     distributions: tuple[Distribution, ...] = ()
     exclude: tuple[str, ...] = ()
     keep: tuple[Identifier, ...] = ()
-    other_sizes: bool | tuple[dict[Identifier, Size], ...] = True
+    other_sizes: Flag | tuple[dict[Identifier, Size], ...] = True
 
 
 class ProblemSpec(_Model):
@@ -210,11 +236,15 @@ class ProblemSpec(_Model):
     objective: ObjectiveName = ObjectiveName.SEED
     goal: ProblemGoal | None = None
 
-    @field_validator("title", "description")
+    @field_validator("title")
+    @classmethod
+    def _visible(cls, text: str) -> str:
+        return one_line_of_text(text)
+
+    @field_validator("description")
     @classmethod
     def _plain(cls, text: str) -> str:
-        if any(not (character.isprintable() or character.isspace()) for character in text):
-            raise ValueError("holds control characters: a terminal would obey them")
+        one_line_of_text(text.replace("\n", " ").replace("\t", " "))
         return text
 
     @field_validator("name")

@@ -14,9 +14,10 @@ from pydantic import TypeAdapter
 from kernelwright.core.errors import ExpressionError
 from kernelwright.core.outcome import Check
 from kernelwright.problems.case import Case, Trial
-from kernelwright.problems.check import array_shape, evaluate
+from kernelwright.problems.check import Fault, array_shape, evaluate
 from kernelwright.problems.inputs import Distribution, Large, Structured, Tiny
 from kernelwright.problems.spec import Argument, CaseSpec, ProblemSpec
+from kernelwright.problems.values import distribution_fault
 
 MAX_ELEMENTS: Final = 2**20
 """Elements of all arrays of a trial off the list."""
@@ -203,32 +204,42 @@ def _sound(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
     return min(extents, default=1) >= 1 and moved >= 1 and flops >= 0
 
 
-def trial_faults(spec: ProblemSpec) -> Iterator[tuple[str, str]]:
-    """What is wrong with ``[trials]`` and with ids that would be taken for a trial's: dotted key and fault."""
+def trial_faults(spec: ProblemSpec) -> Iterator[Fault]:
+    """What is wrong with ``[trials]`` and with ids that would be taken for a trial's."""
     inputs = {a.name: a for a in spec.arrays if a.is_input}
     for name in spec.trials.keep:
         if name not in inputs:
             yield (
-                "trials.keep",
+                ("trials", "keep"),
                 f"there is no input array {name!r} (there are: {', '.join(inputs) or 'none'})",
             )
+    floats = [a for a in inputs.values() if "float" in a.dtype and a.name not in spec.trials.keep]
+    for index, item in enumerate(spec.trials.distributions):
+        if fault := next(filter(None, (distribution_fault(item, a.dtype) for a in floats)), ""):
+            yield ("trials", "distributions", index), fault
     known = {distribution.distribution for distribution in spec.trials.distributions or WIDE}
     for name in spec.trials.exclude:
         if name not in known:
-            yield "trials.exclude", f"{name!r} is not among the distributions ({', '.join(sorted(known))})"
+            yield (
+                ("trials", "exclude"),
+                f"{name!r} is not among the distributions ({', '.join(sorted(known))})",
+            )
     if known <= set(spec.trials.exclude):
-        yield "trials.exclude", "leaves no distribution: name the inputs to be drawn as declared under keep"
+        yield (
+            ("trials", "exclude"),
+            "leaves no distribution: name the inputs to be drawn as declared under keep",
+        )
     yield from _size_faults(spec)
     for kind, cases in (("cases", spec.cases), ("slow_cases", spec.slow_cases)):
         for index, case in enumerate(cases):
             if _looks_like_a_trial(case):
-                yield f"{kind}.{index}.id", f"{case.id!r} starts as a trial's id does: choose another"
+                yield (kind, index, "id"), f"{case.id!r} starts as a trial's id does: choose another"
 
 
-def _size_faults(spec: ProblemSpec) -> Iterator[tuple[str, str]]:
+def _size_faults(spec: ProblemSpec) -> Iterator[Fault]:
     sizes = () if isinstance(spec.trials.other_sizes, bool) else spec.trials.other_sizes
     for index, entry in enumerate(sizes):
-        key = f"trials.other_sizes.{index}"
+        key = ("trials", "other_sizes", index)
         if set(entry) != set(spec.size_names):
             yield key, f"needs the sizes {', '.join(spec.size_names)}, as the cases have"
         elif not _sound(spec, entry):

@@ -180,9 +180,9 @@ def test_a_users_names_are_the_items(tree: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("argument = 1", "argument: Extra inputs"),
-        ("[[arguments]]\nname = '1'", "arguments.0.name"),
-        ("[abi]\nstyle = 'list'", "abi.style"),
+        ("argument = 1", "argument: is an unknown key: remove it, or see docs/boards.md"),
+        ("[[arguments]]\nname = '1'", 'arguments[0] "1".name: '),
+        ("[abi]\nstyle = 'list'", "abi.style: must be 'tuple', 'single' or 'dict', not 'list'"),
         ("x = [", "not valid TOML"),
     ],
 )

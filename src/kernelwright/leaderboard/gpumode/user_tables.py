@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import read_text
 from kernelwright.core.homes import expanded
 from kernelwright.core.toml import TomlFault, parse_toml
+from kernelwright.core.toml_words import in_words, strictly
 from kernelwright.leaderboard.abi import Axis
-from kernelwright.leaderboard.gpumode.task import parse_entry
 from kernelwright.problems.spec import (
     Argument,
     CaseSpec,
@@ -57,6 +57,9 @@ class UserTables(_Model):
     abi: UserAbi = UserAbi()
 
 
+_ADAPTER: Final = TypeAdapter(UserTables)
+
+
 def read_user_tables(path: Path) -> UserTables:
     """A user's file. Raises UserError: one line with file, key, fault."""
     text = read_text(expanded(path), MAX_BYTES)
@@ -64,5 +67,7 @@ def read_user_tables(path: Path) -> UserTables:
         table = parse_toml(text)
     except TomlFault as fault:
         raise UserError(f"{path}: {fault}") from None
-    tables: UserTables = parse_entry(UserTables, table, str(path))
-    return tables
+    try:
+        return strictly(_ADAPTER, table)
+    except ValidationError as error:
+        raise UserError(f"{path}: {in_words(error, table, 'docs/boards.md')}") from None
