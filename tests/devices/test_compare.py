@@ -50,6 +50,11 @@ def test_poison_marks_what_was_never_written(dtype: str) -> None:
         expected = np.zeros(got.shape)
         found = compare(got, expected, dtype, EXACT, pattern)
         assert found.wrong == found.unwritten == got.size
+        assert found.message("C") == f"none of the {got.size} values of C was ever written"
+        got[0] = 0
+        assert f"; {got.size - 1} values were never written" in compare(
+            got, expected, dtype, EXACT, pattern
+        ).message("C")
         assert all(poison(dtype, run) != poison(dtype, other) for other in range(run + 1, run + 60))
 
 

@@ -37,10 +37,17 @@ class Comparison:
     expected: float = nan
     worst: float = 0.0
 
+    @property
+    def nothing_written(self) -> bool:
+        """Whether every value is what was there before the run."""
+        return 0 < self.total == self.unwritten
+
     def message(self, output: str) -> str:
         """What is wrong, for a model to act on; empty when nothing is."""
         if self.wrong == 0:
             return ""
+        if self.nothing_written:
+            return f"none of the {self.total} values of {output} was ever written"
         place = ", ".join(map(str, self.first))
         text = (
             f"{self.wrong} of {self.total} values of {output} wrong, first at [{place}]: "

@@ -54,6 +54,28 @@ def test_unwritten_values_are_named(bench: Bench) -> None:
     assert "100 values were never written" in result.reason
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["x", "y", N], "none of the 1000 values of y was ever written"),
+        (
+            ["x", "x", N],
+            "none of the 1000 values of y was ever written: no launch with y among its args ran, look at every 'when'",
+        ),
+    ],
+)
+def test_nothing_written_is_told_without_a_guess_at_barriers(
+    arguments: list[str | int], told: str, bench: Bench
+) -> None:
+    idle = replace(kernel("if (n < 0) y[i] = x[i];"), args=arguments)
+    result = bench.run(idle)
+    assert result.reason == f"case small (run 0): {told}"
+    assert (result.status, result.check) == (Status.WRONG, Check.POISON)
+    checked = bench.run(idle, mode="check").reason
+    assert checked.startswith("case small: unwritten: 1000 of 1000 values of y were never written")
+    assert ("no launch with y" in checked) == ("no launch with y" in told)
+
+
 def test_wrong_only_on_a_later_run_is_found(bench: Bench) -> None:
     """The output of every run is checked: here only the second input set is computed wrongly."""
     first = np.random.default_rng(0).standard_normal(N).astype(np.float32)[0]

@@ -34,7 +34,7 @@ from kernelwright.devices.cpu.process import Report, run_process
 from kernelwright.devices.cpu.repeat import Repeats
 from kernelwright.devices.cpu.symbols import shared_storage, static_shared_bytes
 from kernelwright.devices.cpu.toolchain import Toolchain
-from kernelwright.devices.cpu.verdict import Verdict, judge
+from kernelwright.devices.cpu.verdict import Verdict, judge, left_out, with_cause
 
 
 class CpuRunner:
@@ -248,9 +248,8 @@ class _Session:
         symbols = Symboliser(Path(self.request.artifact), report)
         report.findings = symbols.place(report.findings)
         self.findings += finding_lines(case, report) + metric_lines(case, report, symbols)
-        return report, judge(
-            report, case, job.runs[0].number, self.request.timeout_s, job.threads(self.settings)
-        )
+        verdict = judge(report, case, job.runs[0].number, self.request.timeout_s, job.threads(self.settings))
+        return report, with_cause(verdict, job.plan)
 
     def _check_outputs(
         self, case: CaseRequest, job: Job, data: dict[int, CaseData], memory: memoryview
@@ -278,7 +277,10 @@ class _Session:
         comparison = compare(got, expected, buffer.dtype, tolerance, pattern)
         self.max_error = max(self.max_error, comparison.worst)
         if comparison.wrong:
-            hint = f", {run.order.text}" if run.order.text else ""
+            if comparison.nothing_written:  # whatever the order of its threads
+                hint = left_out(case.plan, buffer.name)
+            else:
+                hint = f", {run.order.text}" if run.order.text else ""
             check = Check.POISON if comparison.unwritten else case.check
             return Verdict(Status.WRONG, comparison.message(buffer.name) + hint, check)
         difference = "" if case.plan.atomic_noise else self.repeats.difference(run, buffer.name, got)

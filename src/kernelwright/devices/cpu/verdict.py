@@ -1,8 +1,10 @@
 """From what a runner reported to a status and a reason."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Final
 
+from kernelwright.core.launch import ResolvedPlan
 from kernelwright.core.outcome import KILLED, Check, Status
 from kernelwright.devices.cpu.process import MAX_REPORT_BYTES, Report, RunSeen, signal_name
 
@@ -15,6 +17,9 @@ SIGHTINGS_OF_A_KILL: Final = 2
 _FROM_OUTSIDE: Final = {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"}
 """What no process of a job sends itself: a run cannot make the system call, the watcher does not."""
 
+_NOTHING_WRITTEN: Final = re.compile(
+    r": unwritten: (?P<all>\d+) of (?P=all) values of (\w+) were never written$"
+)
 _CHECK_OF_FINDING: Final = {
     "unwritten": Check.POISON,
     "write-to-input": Check.INPUTS_UNCHANGED,
@@ -57,6 +62,21 @@ def judge(report: Report, case: str, first_run: int, budget_s: float, threads: i
             return _late_work(report, case, first_run, threads)
         case _:
             return _without_an_end(report, where, budget_s)
+
+
+def with_cause(verdict: Verdict | None, plan: ResolvedPlan) -> Verdict | None:
+    """The verdict, and why nothing of an output was written where the plan of the case shows it."""
+    found = _NOTHING_WRITTEN.search(verdict.reason) if verdict else None
+    return (
+        replace(verdict, reason=verdict.reason + left_out(plan, found[2])) if verdict and found else verdict
+    )
+
+
+def left_out(plan: ResolvedPlan, output: str) -> str:
+    """Says so where no launch of a case could have written an output; else empty."""
+    if any(argument.name == output for launch in plan.launches for argument in launch.arguments):
+        return ""
+    return f": no launch with {output} among its args ran, look at every 'when'"
 
 
 def _late_work(report: Report, case: str, first_run: int, threads: int) -> Verdict | None:
