@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright import cli
 from kernelwright.cli.main import main
 from tests.problems.folders import GOOD, write_problem
 
@@ -148,3 +149,28 @@ def test_no_line_of_an_error_moves_the_cursor(tmp_path: Path, capsys: pytest.Cap
     error = capsys.readouterr().err
     assert r"raised RuntimeError: a\x1b[31mb\u202e" in error
     assert all(line.isprintable() for line in error.splitlines())
+
+
+def test_brackets_in_texts_of_a_problem_are_no_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = (
+        GOOD.replace('id = "big"', 'id = "[/x]"')
+        .replace("Scaled copy", "[red]copy")
+        .replace("Y =", "[/q] Y =")
+    )
+    folder = write_problem(tmp_path / "p", toml)
+    assert ended("show", str(folder)) == 0
+    text = capsys.readouterr().out
+    assert "[red]copy" in text
+    assert "[/q] Y = factor" in text
+    assert "[/x]" in text
+
+
+def test_no_command_takes_texts_for_markup() -> None:
+    package = Path(cli.__file__).parent
+    makers = [
+        line for path in package.glob("*.py") for line in path.read_text().splitlines() if "Console(" in line
+    ]
+    assert len(makers) > 10
+    assert [line for line in makers if "markup=False" not in line and "class " not in line] == []

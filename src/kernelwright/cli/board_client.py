@@ -48,7 +48,7 @@ def rank(
     for p in places:
         who = Text(f"{p.user} (you)" if p.mine else p.user)
         table.add_row(str(p.rank), who, f"{p.score_s * 1e3:.4g}", f"{p.score_s / places[0].score_s:.3f}")
-    Console().print(table)
+    Console(markup=False).print(table)
 
 
 def submit(

@@ -149,7 +149,7 @@ def _show(findings: tuple[Finding, ...], output: Path, candidate: Candidate, *, 
         where = str(output) if written else None
         typer.echo(json.dumps({"candidate": candidate.id, "file": where, "checks": checks}))
         return
-    console = Console()
+    console = Console(markup=False)
     table = Table("check", "answer", "detail", box=None, pad_edge=False)
     for finding in findings:
         table.add_row(finding.check, Text(finding.answer, style=STYLES[finding.answer]), Text(finding.detail))

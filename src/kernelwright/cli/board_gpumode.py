@@ -54,7 +54,7 @@ def list_boards(
     for board in shown:
         row = _row(board)
         table.add_row(*(Text(str(row[key] or "")) for key in ("name", "deadline", "gpus", "ranking")))
-    Console().print(table)
+    Console(markup=False).print(table)
 
 
 def show_board(url: BoardArgument, server: ServerOption = None, as_json: JsonOption = False) -> None:
@@ -109,7 +109,7 @@ def _day(deadline: float | None) -> str | None:
 
 
 def _print(info: BoardInfo, places: tuple[Place, ...]) -> None:
-    console = Console()
+    console = Console(markup=False)
     until = f", until {_day(info.deadline)}" if info.deadline is not None else ""
     console.print(Text(f"{info.name} on {info.device}: ranked by {info.ranking}{until}", style="bold"))
     for case in info.cases:

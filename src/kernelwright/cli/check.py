@@ -54,7 +54,7 @@ def check(
     if as_json:
         typer.echo(json.dumps(outcome_json(candidate, facts, outcome)))
     else:
-        _print(Console(), candidate, facts, outcome)
+        _print(Console(markup=False), candidate, facts, outcome)
     return 0 if outcome.status is Status.MEASURED else 1
 
 

@@ -19,7 +19,7 @@ def doctor(device: DeviceOption = "auto", as_json: JsonOption = False) -> int:
     if as_json:
         typer.echo(json.dumps({"device": name, "findings": [asdict(finding) for finding in findings]}))
         return int(bad)
-    console = Console()
+    console = Console(markup=False)
     console.print(f"device {name}", style="bold")
     for finding in findings:
         mark = (

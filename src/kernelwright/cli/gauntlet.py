@@ -42,7 +42,7 @@ def gauntlet(
     if not entries:
         raise UserError(f"--only {only}: no file's path holds this text")
     name = pick_device(device)
-    console = Console(stderr=True)
+    console = Console(stderr=True, markup=False)
     quiet = as_json or markdown or not console.is_terminal
     report = asyncio.run(
         run_gauntlet(
@@ -60,7 +60,7 @@ def gauntlet(
     elif markdown:
         typer.echo(as_markdown(report))
     else:
-        _print(Console(), report)
+        _print(Console(markup=False), report)
     return int(bool(report.failures) or (strict and report.count(Verdict.NOT_RUN) > 0))
 
 

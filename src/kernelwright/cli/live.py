@@ -13,6 +13,7 @@ from rich.text import Text
 from kernelwright.campaign.events import Progress
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.text import one_line
 from kernelwright.memory.records import Duel
 
 RECENT = 6
@@ -54,7 +55,7 @@ class LiveView:
     def finished(self, candidate: Candidate, outcome: Outcome, progress: Progress) -> None:
         """Show how it ended."""
         self._progress = progress
-        detail = outcome.reason
+        detail = one_line(outcome.reason)
         if outcome.status is Status.MEASURED:
             detail = f"{sum(outcome.times_ms().values()) / len(outcome.cases):.4g} ms mean"
         self._recent = [*self._recent, (outcome.status, str(candidate), detail)][-RECENT:]
@@ -78,7 +79,7 @@ class LiveView:
 
     def note(self, text: str) -> None:
         """A line that stays."""
-        self._console.print(Text.assemble(("note ", "yellow"), text))
+        self._console.print(Text.assemble(("note ", "yellow"), one_line(text)))
 
     def _render(self) -> RenderableType:
         parts: list[RenderableType] = [Text(self._title, style="bold")]
@@ -105,7 +106,7 @@ class LiveView:
         for status, candidate, detail in self._recent:
             recent.add_row(
                 Text(status, style="" if status in {Status.MEASURED, "duel"} else "red"),
-                candidate,
+                Text(candidate),
                 Text(detail, style="dim"),
             )
         return Group(*parts, recent)

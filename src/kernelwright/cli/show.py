@@ -58,7 +58,7 @@ def show(
         elif as_json:
             typer.echo(json.dumps(view.as_json(with_experiments=experiments)))
         else:
-            view.print(Console(), with_experiments=experiments)
+            view.print(Console(markup=False), with_experiments=experiments)
 
 
 def _brief(strategy: str) -> str:
