@@ -103,3 +103,21 @@ def test_a_fault_has_its_place() -> None:
 
 def test_long_numbers_are_read_while_they_can_be_printed() -> None:
     assert parse_toml(f"a = [{2**4095}, {-(2**4095)}, true]") == {"a": [2**4095, -(2**4095), True]}
+
+
+@pytest.mark.parametrize(
+    "value", ["1" * 5000, "0x" + "f" * 5000, "1" * 1300, "0b" + "1" * 20_000, "1_1" * 2000]
+)
+def test_a_long_number_has_its_place(value: str) -> None:
+    with pytest.raises(TomlFault) as caught:
+        parse_toml(f"a = 1\nb = [{value}]\n")
+    assert str(caught.value) == "not valid TOML: an integer of more than 4096 bits (line 2, column 6)"
+
+
+def test_a_long_expression_of_a_plan_is_told_by_its_beginning() -> None:
+    plan = f'/* kernelwright\n[constraints]\nx = "{"9" * 1900} ** 64"\n*/\n'
+    with pytest.raises(
+        UserError, match=r"^a\.cu:3:6: constraints\.x: '9{40}' is not a number below 2\*\*63"
+    ) as caught:
+        parse_template(plan, "a.cu")
+    assert len(str(caught.value)) < 400

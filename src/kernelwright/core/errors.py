@@ -35,13 +35,13 @@ class UserError(KernelwrightError):
 class ExpressionError(UserError):
     """An expression cannot be parsed or evaluated.
 
-    ``column`` is 1-based within ``text``; 0 when the fault is not tied to a place.
+    ``column`` is 1-based within ``text``; 0 when the fault is not tied to a place. ``shown`` is the text for messages.
     """
 
     def __init__(self, message: str, text: str, column: int = 0) -> None:
         where = f" at column {column}" if column else ""
-        shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
-        super().__init__(f"{message}{where} in expression {shown!r}")
+        self.shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+        super().__init__(f"{message}{where} in expression {self.shown!r}")
         self.message = message
         self.text = text
         self.column = column

@@ -213,7 +213,7 @@ class _Reader:
             line, column = self.places.find(path, str(value))
             if column and error.column:
                 column += error.column - 1
-            message = f"{shown(path)}: {error.message} in {error.text!r}"
+            message = f"{shown(path)}: {error.message} in {error.shown!r}"
             raise PlanError(message, self.origin, line, column, path) from None
 
     def _expressions(self, value: Any, path: str, limit: int) -> tuple[Expression, ...]:

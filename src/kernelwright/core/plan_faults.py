@@ -49,7 +49,7 @@ def _of_expression(template: Template, error: ExpressionError, key: str) -> Plan
         key = key or places.key_at(line)
         column += error.column - 1 if error.column else 0
     where = f"{shown(key)}: " if key else ""
-    return PlanError(f"{where}{error.message} in {error.text!r}", template.name, line, column, key)
+    return PlanError(f"{where}{error.message} in {error.shown!r}", template.name, line, column, key)
 
 
 def _places(template: Template) -> Places | None:

@@ -8,6 +8,7 @@ from kernelwright.core.errors import UserError
 
 MAX_BITS: Final = 4096
 """Of an integer: of more than about 14,000 Python prints none, in no message either."""
+_LONG: Final = re.compile(r"(?<![\w.])(?:0[xob])?[0-9a-fA-F_]{1000,}")
 _PLACE: Final = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
 
@@ -25,14 +26,28 @@ def parse_toml(text: str) -> dict[str, Any]:
     """The table of a text. Raises TomlFault."""
     try:
         table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: also an integer of thousands of digits
+    except RecursionError:
+        raise TomlFault("nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:
         message = " ".join(str(error).split())[:300]
         place = _PLACE.search(str(error))
         line, column = (int(place[1]), int(place[2])) if place else (0, 0)
         raise TomlFault(_PLACE.sub("", message), line, column) from None
+    except ValueError as error:  # Python reads no integer of thousands of digits, and no impossible time
+        digits = "digits" in str(error)
+        raise _too_long(text) if digits else TomlFault(" ".join(str(error).split())[:300]) from None
     if holds_long_integer(table):
-        raise TomlFault(f"an integer of more than {MAX_BITS} bits")
+        raise _too_long(text)
     return table
+
+
+def _too_long(text: str) -> TomlFault:
+    """With the place of what looks like it."""
+    message = f"an integer of more than {MAX_BITS} bits"
+    if not (found := _LONG.search(text)):
+        return TomlFault(message)
+    start = found.start()
+    return TomlFault(message, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
 
 
 def holds_long_integer(value: Any) -> bool:
