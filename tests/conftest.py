@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from kernelwright.harness.scratch import shared_cache
 # An example that takes long says that the machine is busy: tests run beside each other.
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts the tests in its background has them ignore interrupts, and they would all they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
