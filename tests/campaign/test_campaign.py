@@ -66,7 +66,10 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 async def test_everything_is_tried_recorded_once_and_the_best_leads(memory: Memory) -> None:
     harness = FakeHarness(TIMES)
-    result = await make(memory, harness).run()
+    campaign, notes = make(memory, harness), list[str]()
+    campaign.listener.note = notes.append  # type: ignore[method-assign]
+    result = await campaign.run()
+    assert notes.count("every configuration of every template has been tried") == 1
     assert result.state == "finished"
     assert result.baseline.time_ms == 2.0
     assert result.incumbent.description == "fast [X=4]"

@@ -137,6 +137,31 @@ async def test_a_failed_trial_is_repaired_and_then_dropped(memory: Memory) -> No
     assert len(model.asked) == 3
 
 
+async def test_every_failed_attempt_is_told_and_names_the_model_once(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelwright.campaign.writing.REST_S", 0.0)
+    binary, huge = "\ufffd" * 200_000, "x" * (2 << 20)
+    down = ModelError("scripted:x: exit code 1")
+    model = Scripted([binary, huge, down, down])
+    campaign, notes = make(memory, model, repairs=2, max_requests=4), list[str]()
+    campaign.listener.note = notes.append  # type: ignore[method-assign]
+    await campaign.run()
+    assert [note for note in notes if note.startswith("scripted:x")] == [
+        "scripted:x: asked again after 0001: the reply is no text: too much of it cannot be printed",
+        "scripted:x: asked again after 0002: the reply is larger than 1024 KiB: give the code only",
+        "scripted:x: a proposal was dropped: exit code 1",
+        "scripted:x: exit code 1",
+    ]
+    kept = [request.reason for request in memory.requests("c1")]
+    assert [reason[:20] for reason in kept] == [
+        "the reply is no text",
+        "the reply is larger ",
+        *["scripted:x: exit cod"] * 2,
+    ]
+    assert len(model.asked[1].prompt) < 1000
+
+
 async def test_the_caps_on_requests_and_money_hold(memory: Memory) -> None:
     model = Scripted([proposal(f"t{i}") for i in range(10, 40)])
     await make(memory, model, max_cost_usd=0.35).run()

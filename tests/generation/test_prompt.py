@@ -53,6 +53,14 @@ def test_snapshot(name: str) -> None:
     assert text == known, "".join(difflib.unified_diff(known.splitlines(True), text.splitlines(True)))
 
 
+def test_a_draft_that_is_too_long_is_cut_and_what_is_asked_stays() -> None:
+    _, builder, _, _ = filled()
+    text = builder.repair(Broken("x" * 300_000, "line 1: odd", 1, 3)).prompt
+    assert len(text) == LIMIT_CHARS
+    assert "[cut]\n\n```" in text
+    assert text.rstrip().endswith("change what is wrong.")
+
+
 def test_no_comment_of_a_source_reaches_another_prompt() -> None:
     _, builder, notebook, ask = filled()
     parents = [(Candidate(template(1), Configuration({"BLOCK": 128})), 1.1)]

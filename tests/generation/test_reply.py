@@ -11,7 +11,9 @@ from kernelwright.generation.reply import (
     Proposed,
     ReplyFault,
     apply_edits,
+    is_text,
     parse_reply,
+    quoted,
 )
 
 CODE = '/* kernelwright\n[[launch]]\nkernel = "k"\n*/\nextern "C" __global__ void k() {}\n'
@@ -107,6 +109,7 @@ def test_a_stop() -> None:
         ("kind: tune\nparent: a\nfocus: everything", "focus"),
         ("kind: tune\nfocus: A = [1]", "parent"),
         ("x" * (MAX_REPLY_BYTES + 1), "larger"),
+        (bytes(range(256)).decode(errors="replace") * 800, "no text"),
     ],
 )
 def test_faults_say_what_to_mend(text: str, reason: str) -> None:
@@ -117,6 +120,25 @@ def test_fields_are_one_bounded_printable_line() -> None:
     found = one(f"kind: template\nrationale: a\x1b[2J{'b' * 5000}\n```\n{CODE}```")
     assert "\x1b" not in found.rationale
     assert len(found.rationale) <= 600
+
+
+@pytest.mark.parametrize("text", ["ein größerer Block", "为每个线程", "a\tb\r\nc\f"])
+def test_any_language_is_text(text: str) -> None:
+    assert is_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("prose " * 10_000, 2_000),
+        (f"/* kernelwright\n{CODE}" + "x" * 50_000, 20_000),
+        ("short \x1b[2J\u202e and\n\tclean", len("short [2J and\n\tclean")),
+    ],
+)
+def test_what_is_quoted_of_a_reply_is_bounded_and_clean(text: str, length: int) -> None:
+    found = quoted(text)
+    assert len(found) == length
+    assert all(c.isprintable() or c in "\n\t" for c in found)
 
 
 @given(st.text(max_size=400))

@@ -91,6 +91,7 @@ class Campaign:
         self._hailed: Entry | None = None
         self._started = 0
         self._in_flight = 0
+        self._all_tried = False
         self.asking = asyncio.Lock()
         self._news = asyncio.Event()
         self._cases = self.problem.cases(slow=self.settings.slow_cases)
@@ -220,7 +221,9 @@ class Campaign:
                 if work is not None:
                     return work
             if not self._in_flight and not self.writing.may_bring_more:
-                self.listener.note("every configuration of every template has been tried")
+                if not self._all_tried:  # every lane comes here
+                    self._all_tried = True
+                    self.listener.note("every configuration of every template has been tried")
                 return None
             await unless(self.stop, news.wait())
         return None

@@ -40,6 +40,8 @@ FAILURES_TO_STOP: Final = 12
 STOPS: Final = 3
 """Rounds that said stop, one after the other, after which no model is asked any more."""
 PARENTS: Final = 2
+MOST_TOLD: Final = 160
+"""Characters of a reason in a note."""
 
 
 @dataclass
@@ -161,15 +163,17 @@ class Writing:
         self.rounds += 1
         if done.failed:
             self._failures += 1
-            self.scene.listener.note(f"{done.model}: {done.failed}")
+            self._tell(done, done.failed)
             await _either(stop, REST_S)
             return
         self._failures = 0
         island = self._choice.island if self._choice else 0
         for template in done.templates:
             self.islands.settle(template, island)
+        for reason in done.mended:
+            self._tell(done, reason, "asked again after ")
         for reason in done.dropped:
-            self.scene.listener.note(f"{done.model}: a proposal was dropped: {reason[:160]}")
+            self._tell(done, reason, "a proposal was dropped: ")
         for focus in done.focus:
             known = self._find(focus.template)
             async with self.asking:
@@ -177,6 +181,11 @@ class Writing:
             if found:
                 self.wake()
         self._stops = self._stops + 1 if done.stops and not done.templates else 0
+
+    def _tell(self, done: Round, reason: str, what: str = "") -> None:
+        """Failures of a model name it already."""
+        said = reason.removeprefix(f"{done.model}: ")[:MOST_TOLD]
+        self.scene.listener.note(f"{done.model}: {what}{said}")
 
     def _over(self) -> str:
         assert self.author is not None

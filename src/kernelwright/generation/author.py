@@ -23,7 +23,7 @@ from kernelwright.generation.bandit import Bandit
 from kernelwright.generation.base import Proposal
 from kernelwright.generation.ledger import Asked, Ledger, Purpose
 from kernelwright.generation.model import Model, ModelError, ModelRequest
-from kernelwright.generation.reply import Proposed, ReplyFault, apply_edits, parse_reply
+from kernelwright.generation.reply import Proposed, ReplyFault, apply_edits, parse_reply, quoted
 
 REPAIRS: Final = 3
 MOST_WAIT_S: Final = 300.0
@@ -64,12 +64,13 @@ class Focus:
 
 @dataclass
 class Round:
-    """What came of one request for structure."""
+    """What came of one request for structure. ``mended`` has the request and the fault of every attempt but the last."""
 
     model: str = ""
     request: str = ""
     templates: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    mended: list[str] = field(default_factory=list)
     focus: list[Focus] = field(default_factory=list)
     stops: int = 0
     repairs: int = 0
@@ -212,6 +213,7 @@ class Author:
                 done.dropped.append((result.reason or result.log) if result else "the campaign ended")
                 return
             done.repairs += 1
+            done.mended.append(f"{asked.request.id}: {result.reason}")
             broken = Broken(result.code, result.reason, attempt + 1, self.repairs, direction, result.log)
             asked, answers = await self._repair(asked.model, self.desk.repair_prompt(broken))
             if not answers:
@@ -225,7 +227,7 @@ class Author:
         """Id of a template that was measured, what to repair (no reason: nothing can be), or nothing at the end."""
         code = self._code(found)
         if isinstance(code, ReplyFault):
-            return _Failed(code.text[:20_000], code.reason)
+            return _Failed(quoted(code.text), code.reason)
         assert isinstance(found, Proposed)
         name = found.name or direction or "proposal"
         try:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Any, Final
@@ -22,6 +22,8 @@ LIMIT_CHARS: Final = 60_000
 LEAST_ROWS: Final = 6
 _LINE: Final = re.compile(r"\bline (\d+)\b")
 _AROUND: Final = 3
+_WIDTH: Final = 300
+_CUT: Final = "\n[cut]\n"
 
 
 @dataclass(frozen=True)
@@ -119,16 +121,22 @@ class PromptBuilder:
         return Prompt(self.instructions, text)
 
     def repair(self, broken: Broken) -> Prompt:
-        """Ask to mend a draft: the reason, the lines it names, the draft."""
-        text = self._render(
-            "repair.md.j2",
-            broken=broken,
-            excerpt=excerpt(broken.code, broken.reason + "\n" + broken.log),
-            problem={"title": self._problem.spec.title, "signature": self._signature()},
-        )
+        """Ask to mend a draft: the reason, the lines it names, the draft as far as there is room."""
+        lines = excerpt(broken.code, broken.reason + "\n" + broken.log)
+        text = self._repair(broken, lines)
+        if (more := len(text) - self._limit) > 0:
+            text = self._repair(replace(broken, code=broken.code[: -more - len(_CUT)] + _CUT), lines)
         return Prompt(self.instructions, text[: self._limit])
 
     # -- parts ----------------------------------------------------------------------------------------
+
+    def _repair(self, broken: Broken, lines: str) -> str:
+        return self._render(
+            "repair.md.j2",
+            broken=broken,
+            excerpt=lines,
+            problem={"title": self._problem.spec.title, "signature": self._signature()},
+        )
 
     def _structure(self, notebook: Notebook, ask: Ask, parents: int, rows: int) -> str:
         template = ask.incumbent.template
@@ -269,7 +277,7 @@ def excerpt(code: str, reason: str, around: int = _AROUND) -> str:
     lines = code.splitlines()
     named = sorted({int(n) for n in _LINE.findall(reason)} & set(range(1, len(lines) + 1)))[:4]
     wanted = sorted({n for line in named for n in range(line - around, line + around + 1)})
-    return "\n".join(f"{n:4d}  {lines[n - 1]}" for n in wanted if 1 <= n <= len(lines))
+    return "\n".join(f"{n:4d}  {lines[n - 1][:_WIDTH]}" for n in wanted if 1 <= n <= len(lines))
 
 
 def _row(kind: str, seen: Seen, cost_ms: float) -> dict[str, str]:

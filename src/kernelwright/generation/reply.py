@@ -14,6 +14,10 @@ Kind = Literal["template", "edit", "tune", "stop"]
 MAX_REPLY_BYTES: Final = 1 << 20
 MAX_PROPOSALS: Final = 8
 MAX_FIELD: Final = 600
+MOST_QUOTED: Final = 20_000
+MOST_PROSE: Final = 2_000
+LOOKED_AT: Final = 1 << 16
+MOST_ODD: Final = 0.1
 FIELDS: Final = ("kind", "direction", "rationale", "predicted", "parent", "name", "focus")
 
 
@@ -60,6 +64,7 @@ _EDIT: Final = re.compile(
     r"^<{5,9} ?SEARCH[^\n]*\n(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} ?REPLACE[^\n]*$", re.MULTILINE | re.DOTALL
 )
 _FOCUS: Final = re.compile(r"([A-Za-z_][\w.]*)\s*=\s*\[([-\d\s,]*)\]")
+_CODE: Final = re.compile(r"```|~~~|<<<<<|/\*[ \t]*kernelwright")
 _PLAN: Final = re.compile(r"/\*[ \t]*kernelwright[ \t]*\r?\n")
 
 
@@ -67,6 +72,8 @@ def parse_reply(text: str) -> list[Proposed | ReplyFault]:
     """The proposals of a reply in order, faults in their places; never empty, never raises."""
     if len(text.encode(errors="replace")) > MAX_REPLY_BYTES:
         return [ReplyFault(f"the reply is larger than {MAX_REPLY_BYTES >> 10} KiB: give the code only")]
+    if not is_text(text):
+        return [ReplyFault("the reply is no text: too much of it cannot be printed")]
     text = text.replace("\r\n", "\n").replace("\x00", "")
     if not text.strip():
         return [ReplyFault("the reply is empty")]
@@ -75,6 +82,19 @@ def parse_reply(text: str) -> list[Proposed | ReplyFault]:
     if len(parts) > MAX_PROPOSALS:
         found.append(ReplyFault(f"the reply has {len(parts)} proposals, {MAX_PROPOSALS} are allowed"))
     return found
+
+
+def is_text(text: str) -> bool:
+    """Whether nearly all of it can be read: bytes that are no UTF-8 come as U+FFFD."""
+    head = text[:LOOKED_AT]
+    odd = sum(not (c.isprintable() or c in "\n\r\t\f") or c == "\ufffd" for c in head)
+    return odd <= MOST_ODD * len(head)
+
+
+def quoted(text: str) -> str:
+    """What a request repeats of a reply that cannot be used: where there is no code in it, the beginning alone."""
+    kept = "".join(c for c in text[:MOST_QUOTED] if c.isprintable() or c in "\n\t")
+    return kept if _CODE.search(kept) else kept[:MOST_PROSE]
 
 
 def _parts(text: str) -> list[tuple[str, bool]]:

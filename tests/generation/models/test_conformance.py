@@ -116,7 +116,8 @@ class TestMailbox:
             "endless": lambda: place.symlink_to("/dev/zero"),
         }
         make[kind]()
-        with pytest.raises(ModelError, match=r"0001\.reply\.md"):
+        told = r" is a link, which is not followed" if place.is_symlink() else ""
+        with pytest.raises(ModelError, match=rf"0001\.reply\.md{told}"):
             await Mailbox(tmp_path, poll_s=0.01).ask(request(timeout_s=1.0))
 
     def test_a_folder_that_cannot_be(self, tmp_path: Path) -> None:

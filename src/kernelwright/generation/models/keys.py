@@ -48,5 +48,7 @@ def find_key(provider: str, environment: Mapping[str, str] = os.environ) -> str 
     except TomlFault:
         # Not the parser's message: it could quote a key.
         raise UserError(f"{path}: not valid TOML: it holds keys as lines such as openai = '...'") from None
-    found = table.get(provider)
-    return found.strip() if isinstance(found, str) and found.strip() else None
+    found = table.get(provider, "")
+    if not isinstance(found, str):
+        raise UserError(f"{path}: {provider}: must be a text in quotes: {provider} = '...'")
+    return found.strip() or None

@@ -10,6 +10,7 @@ A reply is taken when its file exists under that name: write it under another na
 """
 
 import asyncio
+import errno
 import json
 import os
 import stat
@@ -89,6 +90,10 @@ class Mailbox:
         except FileNotFoundError:
             return None
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise ModelError(
+                    f"{self.name}: {name} is a link, which is not followed: give a file"
+                ) from None
             raise ModelError(f"{self.name}: {name} cannot be read: {error.strerror}") from None
         try:
             with os.fdopen(handle, "rb") as file:

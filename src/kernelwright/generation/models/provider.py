@@ -9,8 +9,9 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from kernelwright.core.errors import MissingError, UserError
-from kernelwright.generation.model import ModelError, ModelReply, ModelRequest, Usage
+from kernelwright.generation.model import ModelError, ModelReply, ModelRequest
 from kernelwright.generation.models.keys import VARIABLES, find_key
+from kernelwright.generation.models.mailbox import usage_of
 from kernelwright.generation.reply import MAX_REPLY_BYTES
 
 INSTALL: Final = "pip install 'kernelwright[llm]'"
@@ -145,12 +146,12 @@ class Provider:
 
     def _reply(self, response: Any, seconds: float) -> ModelReply:
         text = "".join(part.content for part in response.parts if part.part_kind == "text")
-        usage = response.usage
-        return ModelReply(
-            text[: MAX_REPLY_BYTES + 1],
-            Usage(usage.input_tokens or None, usage.output_tokens or None, _cost(response)),
-            seconds,
-        )
+        usage = {
+            "input_tokens": response.usage.input_tokens or None,
+            "output_tokens": response.usage.output_tokens or None,
+            "cost_usd": _cost(response),
+        }
+        return ModelReply(text[: MAX_REPLY_BYTES + 1], usage_of(usage), seconds)
 
 
 def _cost(response: Any) -> float | None:
