@@ -85,6 +85,8 @@ def test_the_bundled_spaces_can_be_read() -> None:
         ({"meta": np.frombuffer(b"{", dtype=np.uint8)}, "meta is no"),
         ({"meta": np.frombuffer(b"\xff\xfe", dtype=np.uint8)}, "meta is no"),
         ({"meta": np.frombuffer(b"[]", dtype=np.uint8)}, "meta is no"),
+        ({"meta": np.frombuffer(b"[" * 200_000, dtype=np.uint8)}, "meta is no"),
+        ({"meta": np.frombuffer(b'{"a": ' + b"1" * 5000 + b"}", dtype=np.uint8)}, "meta is no"),
         ({"meta": meta(params=[])}, "names 0 params"),
         ({"meta": meta(params=[META["params"][0]] * 2)}, "defined twice"),
         ({"meta": meta(params=[{"name": "a", "values": [1, 1, 2]}, META["params"][1]])}, "value twice"),

@@ -130,7 +130,7 @@ def read_recorded(path: Path) -> RecordedSpace:
     arrays = _load(path)
     try:
         meta = _Meta.model_validate(json.loads(arrays["meta"].tobytes().decode()))
-    except (ValueError, ValidationError) as error:
+    except (ValueError, RecursionError, ValidationError) as error:
         raise UserError(f"{path}: meta is no {FORMAT} description: {_first_line(error)}") from None
     if meta.format != FORMAT:
         raise UserError(f"{path}: format {meta.format!r}, expected {FORMAT!r}")

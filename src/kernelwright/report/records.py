@@ -124,6 +124,6 @@ def cost_of(experiment: Experiment) -> float | None:
 def _object(text: str) -> Mapping[str, Any]:
     try:
         values = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}

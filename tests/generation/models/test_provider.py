@@ -237,6 +237,15 @@ class TestKeys:
         assert find_key("anthropic", environment) is None
         assert find_key("openai", {"KERNELWRIGHT_KEYS": str(tmp_path / "none")}) is None
 
+    @pytest.mark.parametrize("text", ["openai = 3\n", "openai = ['secret']\n", "[openai]\n"])
+    def test_a_key_is_a_text(self, text: str, tmp_path: Path) -> None:
+        file = tmp_path / "keys.toml"
+        file.write_text(text)
+        file.chmod(0o600)
+        with pytest.raises(UserError, match=r"keys\.toml: openai: must be a text in quotes") as caught:
+            find_key("openai", {"KERNELWRIGHT_KEYS": str(file)})
+        assert "secret" not in str(caught.value)
+
     def test_a_broken_file_quotes_no_key(self, tmp_path: Path) -> None:
         file = tmp_path / "keys.toml"
         file.write_text("openai = sk-secret\n")

@@ -246,6 +246,7 @@ def test_the_files_credential_goes_to_the_users_own_server_only(server: str, tmp
     [
         b"", b"[1]", b"cli_id:", b"cli_id: [a]", b"cli_id: true", b"\xff\x00", b"cli_id: 'topsecretvalue", b"a: &a [*a",
         b"cli_id: topsecretvalue with blanks", b"cli_id: short", b'cli_id: "topsecret\\r\\nvalue"', b"[" * 1500,
+        b"cli_id: 0x" + b"f" * 5000,
     ],
 )  # fmt: skip
 def test_a_malformed_file_is_one_line_that_quotes_nothing(content: bytes, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from kernelwright.core.errors import MissingError, NoSuchFile, UserError
 from kernelwright.core.files import read_bytes
 from kernelwright.core.homes import home
+from kernelwright.core.toml import holds_long_integer
 from kernelwright.leaderboard.base import Unauthorized
 from kernelwright.leaderboard.kernelbot.address import VARIABLE as SERVER_VARIABLE
 from kernelwright.leaderboard.origin import origin
@@ -70,6 +71,6 @@ def _cli_id(path: Path, data: bytes) -> str:
     except (yaml.YAMLError, ValueError, RecursionError):
         content = None
     found = content.get("cli_id") if isinstance(content, dict) else None
-    if not isinstance(found, str | int) or isinstance(found, bool):
+    if not isinstance(found, str | int) or isinstance(found, bool) or holds_long_integer(found):
         raise NoCredential(f"{path}: holds no line such as cli_id: ...: {HOW_TO_GET_ONE}")
     return str(found).strip()
