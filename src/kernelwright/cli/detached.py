@@ -17,6 +17,8 @@ from kernelwright.harness.detached.folder import Folder, import_results
 from kernelwright.harness.detached.records import Batch, Bundle
 
 POLL_S: Final = 0.5
+GONE_S: Final = 10.0
+"""A campaign that is started or resumed just now takes some of it to say so."""
 
 
 def export_batch(
@@ -27,12 +29,18 @@ def export_batch(
     wait: Annotated[bool, typer.Option("--wait", help="Until there is something to evaluate.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Put everything that waits for a device into one file, for evaluate-batch on another machine."""
+    """Put everything that waits for a device into one file. Exit code 1 when nobody asks any more while it waits."""
     opened = [Folder(path, create=wait) for path in folders]
-    while not (batches := _pending(opened)) and wait:
-        time.sleep(POLL_S)
+    batches = _waited(opened) if wait else _pending(opened)
+    running = any(folder.is_asking() for folder in opened)
+    if not batches and wait:
+        _tell("no campaign asks there any more: it has ended, or was stopped; there is nothing to evaluate")
+        return 1
     if not batches:
-        raise UserError("nothing waits for a device there: is the campaign running? (--wait waits for it)")
+        state = "a campaign runs" if running else "no campaign runs"
+        raise UserError(f"nothing waits for a device there, {state} (--wait waits for it)")
+    if not running:
+        _tell("no campaign waits there: the results are for one that is resumed")
     bundle = Bundle(batches=batches)
     place(output, bundle.to_json())
     items = sum(len(batch.items) for batch in batches)
@@ -41,6 +49,25 @@ def export_batch(
     else:
         typer.echo(f"{output}: {items} items, sha256 {bundle.hash[:16]}; next: kernelwright evaluate-batch")
     return 0
+
+
+def _waited(folders: list[Folder]) -> tuple[Batch, ...]:
+    """What waits for a device, as soon as anything does; nothing when the campaign there has gone."""
+    known, told, seen = any(any(folder.asked()) for folder in folders), False, time.monotonic()
+    while not (batches := _pending(folders)):
+        if any(folder.is_asking() for folder in folders):
+            known, seen = True, time.monotonic()
+        elif known and time.monotonic() - seen > GONE_S:
+            break
+        elif not (known or told):
+            _tell(f"no campaign runs there yet: waiting for one with --device detached:{folders[0].path}")
+            told = True
+        time.sleep(POLL_S)
+    return batches
+
+
+def _tell(text: str) -> None:
+    print(f"kernelwright: {text}", file=sys.stderr, flush=True)
 
 
 def _pending(folders: list[Folder]) -> tuple[Batch, ...]:
@@ -62,11 +89,8 @@ def evaluate_batch(
     """Evaluate a batch on this machine. Killed and run again, it goes on where it was; exit code 3 if items are open."""
     name = pick_device(device)
 
-    def notify(text: str) -> None:
-        print(f"kernelwright: {text}", file=sys.stderr)
-
     count = asyncio.run(
-        evaluate(file, output, device=name, compile_workers=compile_workers, strict=strict, notify=notify)
+        evaluate(file, output, device=name, compile_workers=compile_workers, strict=strict, notify=_tell)
     )
     if as_json:
         typer.echo(json.dumps({"done": count.done, "skipped": count.skipped, "faults": count.faults}))

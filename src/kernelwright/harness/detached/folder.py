@@ -5,10 +5,12 @@
     batches/0001.batch.json      requests, as a bundle of one batch
     results/0001.results.jsonl   what came back, verified
     device.json                  header of the first results: the machine that evaluates
+    .asking                      locked while a campaign waits for results
 
-Every file appears whole or not at all and never changes, so that a kill at any instant loses nothing.
+Every other file appears whole or not at all and never changes, so that a kill at any instant loses nothing.
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,6 +36,7 @@ from kernelwright.harness.detached.records import (
 DEVICE: Final = "device.json"
 BATCH: Final = ".batch.json"
 RESULTS: Final = ".results.jsonl"
+ASKING: Final = ".asking"
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Folder:
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         self.path = path
+        self._asking: int | None = None
         self.batches, self.results = path / "batches", path / "results"
         if not create and not self.batches.is_dir():
             raise UserError(f"{path}: is no folder of a detached device: it has no batches")
@@ -82,6 +86,38 @@ class Folder:
             before = merged.get(key)
             merged[key] = open_ones if before is None else joined(before, open_ones)
         return tuple(merged.values())
+
+    # -- who asks -------------------------------------------------------------------------------------
+
+    def begin_asking(self) -> None:
+        """Says that results are waited for, until :meth:`end_asking` or the end of the process."""
+        try:
+            self._asking = os.open(self.path / ASKING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            fcntl.flock(self._asking, fcntl.LOCK_SH)
+        except OSError:  # such as a file system without locks
+            self.end_asking()
+
+    def end_asking(self) -> None:
+        """Nobody here waits any more."""
+        if self._asking is not None:
+            os.close(self._asking)
+            self._asking = None
+
+    def is_asking(self) -> bool:
+        """Whether a campaign waits for results of this folder, or may do so where nobody can tell."""
+        try:
+            handle = os.open(self.path / ASKING, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(handle)
+        return False
 
     # -- results --------------------------------------------------------------------------------------
 

@@ -103,6 +103,7 @@ class DetachedHarness:
 
     async def start(self) -> None:
         """Read the folder; wait for the first results when the other machine is not known yet."""
+        self.folder.begin_asking()
         for batch in self.folder.asked():
             self._known.update(batch.items)
         self._take_results()
@@ -147,6 +148,7 @@ class DetachedHarness:
         self._flush()
         if self._compiler is not None:
             await self._compiler.close()
+        self.folder.end_asking()
 
     @property
     def facts(self) -> DeviceFacts:
