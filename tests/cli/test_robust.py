@@ -214,3 +214,16 @@ def test_what_this_user_may_not_reach(
         error_of(capsys)
         == f"kernelwright: error: {out_of_reach}: Permission denied: give yourself the right to it\n"
     )
+
+
+@pytest.mark.parametrize("words", [("--device", "detached:loop"), ("--device", "cpu", "--dir", "loop")])
+def test_links_in_a_circle_lead_nowhere(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    assert "loop" in error_of(capsys, "run", "vector_add", "--seconds", "1", *words)
+    assert [path.name for path in tmp_path.iterdir()] == ["loop"]

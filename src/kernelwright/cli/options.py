@@ -1,6 +1,7 @@
 """Options that several commands share, and what they mean."""
 
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -116,7 +117,9 @@ def pick_device(name: str) -> str:
         return "cuda:0" if probe().usable else "cpu"
     kind, _, number = name.partition(":")
     if kind == DETACHED and number:
-        return f"{DETACHED}:{expanded(Path(number)).resolve()}"
+        return (
+            f"{DETACHED}:{os.path.realpath(expanded(Path(number)))}"  # links in a circle raise in resolve()
+        )
     if kind != "cuda" or not number.isdecimal():
         raise UserError(f"--device {name!r} is no device: use auto, cpu or cuda:N")
     return name

@@ -97,9 +97,9 @@ def _remove(made: tuple[Path, ...]) -> None:
     if not made:
         return
     file, *folders = made
-    for ending in ("", "-wal", "-shm", "-journal"):
-        Path(f"{file}{ending}").unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # somebody else uses the folder by now
+    with contextlib.suppress(OSError):  # a place that takes nothing, or somebody else uses the folder by now
+        for ending in ("", "-wal", "-shm", "-journal"):
+            Path(f"{file}{ending}").unlink(missing_ok=True)
         for folder in folders:
             folder.rmdir()
 
