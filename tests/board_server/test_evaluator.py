@@ -98,6 +98,11 @@ def test_a_configuration_is_completed_with_the_first_valid_values() -> None:
     )
     with pytest.raises(PlanError, match="give a value for every tunable"):
         completed(parse_template(many), FACTS, Configuration())
+    never = source().replace("[constraints]", '[constraints]\nnever = "X > 9"', 1)
+    with pytest.raises(
+        PlanError, match=r"^own\.cu:\d+: constraints\.never: the constraint 'never' \(X > 9\)"
+    ):
+        completed(parse_template(never, "own.cu"), FACTS, Configuration())
 
 
 async def test_in_order_one_at_a_time_and_compiled_ahead(data: Path) -> None:

@@ -117,4 +117,7 @@ def test_a_source_that_does_not_compile_is_told(tmp_path: Path, capsys: pytest.C
     broken = tmp_path / "broken.cu"
     broken.write_text(BASELINE.read_text(encoding="utf-8") + "\nthis is no C++\n", encoding="utf-8")
     assert run(str(broken)) == 2
-    assert "compile_failed" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "compile_failed" in told
+    assert f"{broken}:" in told
+    assert "candidate.cu" not in told

@@ -81,6 +81,8 @@ def test_other_faults_pass_as_they_are() -> None:
     template = parse_template(source(LAUNCH))
     with pytest.raises(PlanError, match=r"^elsewhere: odd$"), placed(template):
         raise PlanError("odd", "elsewhere")
+    with pytest.raises(PlanError, match=r"^candidate\.cu: the configuration does not fit"), placed(template):
+        template.plan.space(FACTS).row_of(Configuration({"X": 1}))
 
 
 @pytest.mark.parametrize(

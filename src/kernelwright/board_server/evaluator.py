@@ -16,6 +16,8 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, UserError
 from kernelwright.core.outcome import KILLED, CaseTiming, Outcome, Status
+from kernelwright.core.plan_faults import placed
+from kernelwright.core.space import SearchSpace
 from kernelwright.devices.base import DuelResult, RunResult
 from kernelwright.harness.protocol import Built, CompileResult
 from kernelwright.leaderboard.base import CaseTime, Mode, State
@@ -249,7 +251,11 @@ def completed(template: Template, facts: DeviceFacts, given: Configuration) -> C
 
     Raises PlanError.
     """
-    space = template.plan.space(facts)
+    with placed(template):
+        return _completed(template, template.plan.space(facts), given)
+
+
+def _completed(template: Template, space: SearchSpace, given: Configuration) -> Configuration:
     if set(given) == set(space.names):
         if violated := space.violated(given):
             raise PlanError(f"the configuration is not valid: {violated}", template.name)

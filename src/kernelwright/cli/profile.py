@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from kernelwright.cli.check import choose, read_template
+from kernelwright.cli.faults import in_file, refuse_plan
 from kernelwright.cli.options import (
     DeviceOption,
     JsonOption,
@@ -112,8 +113,10 @@ async def _profile(
             raise UserError(f"--case {case}: the cases are {', '.join(c.id for c in harness.cases)}")
         candidate = Candidate(template, choose(template, harness.facts, values))
         compiled = await harness.compile(candidate)
+        refuse_plan(candidate, compiled, harness)
         if compiled.status is not None:
-            raise UserError(f"{template.name}: {compiled.status}: {compiled.reason}")
+            told = in_file(compiled.as_outcome(), template.name).reason
+            raise UserError(f"{template.name}: {compiled.status}: {told.removeprefix(f'{template.name}: ')}")
         seen = Seen({}) if case else await _look(harness, candidate, compiled)
         chosen = case or _farthest(harness, seen.times_ms)
         if level:

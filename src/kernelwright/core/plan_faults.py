@@ -21,9 +21,13 @@ def placed(template: Template, key: str = "") -> Iterator[None]:
     except ExpressionError as error:
         found = _of_expression(template, error, key)
     except PlanError as error:
-        if error.line or not (error.key or error.origin == ORIGIN):
+        if error.origin != ORIGIN:
             raise
-        found = plan_fault(template, error.message, error.key or "constraints")
+        found = (
+            plan_fault(template, error.message, error.key)
+            if error.key
+            else PlanError(error.message, template.name)
+        )
     else:
         return
     raise found

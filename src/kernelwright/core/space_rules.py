@@ -274,7 +274,8 @@ class Lattice:
             if len(found) >= n or 0 < before >= len(found) * STILL_FINDING:
                 break
         if not len(found):
-            raise PlanError("sampling found no configuration that fulfils all constraints", ORIGIN)
+            message = "sampling found no configuration that fulfils all constraints"
+            raise PlanError(message, ORIGIN, key="constraints")
         return found[rng.permutation(len(found))[:n]]
 
     def _complete_at_random(self, rng: np.random.Generator, width: int) -> Rows:
