@@ -116,7 +116,7 @@ def test_check_says_nothing_of_a_candidate_whose_worker_was_killed(
     file = load_problem("vector_add").folder / "baseline.cu"
     with pytest.raises(SystemExit) as ended:
         main(["check", str(file), "--problem", "vector_add", "--device", "cpu", *more])
-    reason = "baseline.cu could not be measured: the device worker ended with signal 9 once more"
+    reason = f"{file} could not be measured: the device worker ended with signal 9 once more"
     assert (ended.value.code, *capsys.readouterr()) == (3, "", f"kernelwright: error: {reason}\n")
 
 

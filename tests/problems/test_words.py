@@ -74,7 +74,7 @@ WRONG = [
     (('bytes = "8 * N"', f'bytes = "{"9" * 1900} ** 64"'), "work.bytes: '99999999"),
     (('bytes = "8 * N"', f"bytes = {HUGE}"), "work.bytes: '10000000"),
     (('bytes = "8 * N"', "bytes = 8.5"), "work.bytes: must be an integer or an expression in quotes, not 8.5"),
-    ((CASES, "[cases]\nsizes = { N = 3 }\n"), "cases: must be a list of tables: write [[cases]] above each"),
+    ((CASES, "[cases]\nsizes = { N = 3 }\n"), "cases: must be a list of tables (in TOML [[cases]] above each), not a table"),
     ((CASES, "cases = []\n"), "cases: is empty"),
     (('id = "big"', r'id = "a\u0000b\u202e\n"'), "cases[1].id: holds control characters or marks of direction"),
     (('id = "big"', 'id = "   "'), "holds blanks only"),
@@ -86,6 +86,9 @@ WRONG = [
     (('name = "factor"', 'name = "for"'), 'arguments[1] "for".name: \'for\' is a word of Python'),
     (('name = "factor"', 'name = "int"'), "'int' is a word of C++"),
     (('name = "factor"', 'name = "sizes"'), "'sizes' is what reference.py is given beside the arguments"),
+    (('name = "factor"', f'name = "{"x" * 101}"'), "is a name of 101 characters: use at most 100"),
+    (('name = "factor"', f'name = "{"!" * 10_000}"'), "'!!!!!!"),
+    (('name = "scale"', f'{"x" * 10_000} = 3\nname = "scale"'), 'xxx...": is an unknown key'),
     (('name = "factor"', "name = 3"), "arguments[1].name: must be a text in quotes, not 3"),
     (('name = "scale"', r'"a\u001b[31m" = 3' + '\nname = "scale"'), r'"a\u001b[31m": is an unknown key: remove it, or see docs'),
 ]  # fmt: skip

@@ -43,7 +43,9 @@ _BOUNDS: Final = {
 }
 _FIRST: Final = ("value_error", "union_tag_invalid", "union_tag_not_found")
 """Of several things that are wrong at one place, what says most."""
+_NOTHING: Final = object()
 _MOST_SHOWN: Final = 60
+MOST_SAID: Final = 300
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,12 @@ def in_words(error: ValidationError, table: Any, keys: str = "") -> str:
     return f"{key_text(place, table) or 'file'}: {what}" + more(len(faults) - 1)
 
 
+def brief(message: str) -> str:
+    """One line that ends before it is a page, whatever it quotes."""
+    line = " ".join(message.split())
+    return line if len(line) <= MOST_SAID else f"{line[:MOST_SAID]}..."
+
+
 def more(count: int) -> str:
     """What stands behind the first of several faults."""
     return f" (and {count} more)" if count else ""
@@ -88,10 +96,13 @@ def key_text(place: Place, table: Any) -> str:
         if isinstance(part, int):
             text += f"[{part}]{_label(table)}"
         else:
-            text += ("." if text else "") + (
-                part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else json.dumps(part)
-            )
+            text += ("." if text else "") + _key(part)
     return text
+
+
+def _key(part: str) -> str:
+    short = part if len(part) <= _MOST_SHOWN else f"{part[:_MOST_SHOWN]}..."
+    return short if re.fullmatch(r"[A-Za-z0-9_-]+", short) else json.dumps(short)
 
 
 def shown(value: Any) -> str:
@@ -103,7 +114,7 @@ def shown(value: Any) -> str:
     if isinstance(value, str | int | float):
         text = repr(value)
         return text if len(text) <= _MOST_SHOWN else "such a large number"
-    kinds = {dict: "a table", list: "a list"}
+    kinds: dict[type, str] = {dict: "a table", list: "a list", type(None): "nothing"}
     return next((name for kind, name in kinds.items() if isinstance(value, kind)), "a date or a time")
 
 
@@ -114,14 +125,11 @@ def _label(entry: Any) -> str:
 
 
 def _inside(table: Any, part: int | str) -> Any:
-    """What a key or a number leads to, ``None`` for nothing."""
+    """What a key or a number leads to, :data:`_NOTHING` where it leads nowhere."""
     if isinstance(table, dict):
-        return table.get(part)
-    return (
-        table[part]
-        if isinstance(table, list | tuple) and isinstance(part, int) and part < len(table)
-        else None
-    )
+        return table.get(part, _NOTHING)
+    inside: bool = isinstance(table, list | tuple) and isinstance(part, int) and part < len(table)
+    return table[part] if inside else _NOTHING
 
 
 def _follows(detail: Any) -> bool:
@@ -141,7 +149,7 @@ def _placed(detail: Any, table: Any) -> _Wrong:
     choice: Place | None = None
     for index, part in enumerate(path):
         inside = _inside(table, part)
-        if inside is None:
+        if inside is _NOTHING:
             choice = path[:index] if choice is None else choice
             continue
         place.append(part)
@@ -181,7 +189,7 @@ def _list_wanted(place: Place, given: Any) -> str:
         items = ", ".join(json.dumps(item.strip()) for item in given.split(","))
         return f"must be a list such as [{items}], not {shown(given)}"
     if isinstance(given, dict) and len(place) == 1:
-        return f"must be a list of tables: write [[{place[0]}]] above each, not [{place[0]}]"
+        return f"must be a list of tables (in TOML [[{place[0]}]] above each), not a table"
     return f"must be a list, not {shown(given)}"
 
 
@@ -195,7 +203,7 @@ def _message(detail: Any, keys: str) -> str:
 def _own_words(detail: Any) -> str:
     if detail["type"] == "missing":
         return "is missing: add it"
-    return " ".join(str(detail["ctx"]["error"]).split()) if detail["type"] == "value_error" else ""
+    return brief(str(detail["ctx"]["error"])) if detail["type"] == "value_error" else ""
 
 
 def _of_value(detail: Any) -> str:

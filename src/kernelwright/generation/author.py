@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from kernelwright.core.candidate import Template, parse_template
-from kernelwright.core.errors import HarnessError, MemoryFileError, PlanError
+from kernelwright.core.errors import MemoryFileError, PlanError, UserError
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.text import one_line
 from kernelwright.generation.bandit import Bandit
@@ -27,7 +27,11 @@ from kernelwright.generation.reply import Proposed, ReplyFault, apply_edits, par
 
 REPAIRS: Final = 3
 MOST_WAIT_S: Final = 300.0
-NO_FAULT_OF_A_REPLY: Final = (HarnessError, MemoryFileError, OSError)
+FAULTS: Final = (
+    ArithmeticError, AssertionError, AttributeError, BufferError, LookupError, MemoryError, NameError, RuntimeError,
+    SyntaxError, TypeError, UserError, ValueError,
+)  # fmt: skip
+"""What our code goes wrong with where a text is unlike all that were foreseen."""
 MOST_FRAMES: Final = 6
 FAILURES_TO_REST: Final = 3
 """A model that failed so often in a row is asked only when no other is left."""
@@ -187,9 +191,9 @@ class Author:
         """Bring one proposal to its end, whatever it is."""
         try:
             await self._bring(found, asked, done)
-        except NO_FAULT_OF_A_REPLY:
+        except MemoryFileError:
             raise
-        except Exception as error:  # noqa: BLE001 - strangers write replies; the campaign goes on
+        except FAULTS as error:
             self.ledger.kept(asked, reason := _fault(error))
             done.dropped.append(reason)
 
@@ -277,7 +281,7 @@ class _Failed:
 def _read(text: str) -> Sequence[Proposed | ReplyFault]:
     try:
         return parse_reply(text)
-    except Exception as error:  # noqa: BLE001 - as above
+    except FAULTS as error:
         return [ReplyFault(_fault(error))]
 
 

@@ -22,7 +22,7 @@ from kernelwright.core.identity import content_id
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.resolve import Signature
 from kernelwright.core.toml import TomlFault, parse_toml
-from kernelwright.core.toml_words import in_words, key_text, more
+from kernelwright.core.toml_words import brief, in_words, key_text, more
 from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.check import array_shape, case_id, evaluate, faults
 from kernelwright.problems.inputs import Distribution, change_a_few, draw, generator
@@ -340,9 +340,7 @@ def _parse(text: str, path: Path) -> ProblemSpec:
     found = [*faults(spec), *trial_faults(spec)]
     if found:
         place, what = found[0]
-        raise ProblemError(
-            f"{path}: {key_text(place, table)}: {' '.join(what.split())}{more(len(found) - 1)}"
-        )
+        raise ProblemError(f"{path}: {key_text(place, table)}: {brief(what)}{more(len(found) - 1)}")
     return spec
 
 

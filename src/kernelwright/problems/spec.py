@@ -26,6 +26,8 @@ from kernelwright.core.toml_words import Flag, Real, Whole, in_words, shown
 from kernelwright.problems.inputs import Distribution
 
 Dtype = Literal["float16", "float32", "float64", "int32", "int64", "uint8"]
+MAX_NAME = 100
+"""Characters of an argument's or a size's name."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _HEADER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]*\Z")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]*\Z")
@@ -48,6 +50,8 @@ def _integer_as_text(value: Any) -> Any:
 def _identifier(name: str) -> str:
     if not _NAME.match(name):
         raise ValueError(f"{name!r} is not a name: use letters, digits and _, and start with no digit")
+    if len(name) > MAX_NAME:
+        raise ValueError(f"is a name of {len(name)} characters: use at most {MAX_NAME}")
     if language := language_of(name):
         raise ValueError(f"{name!r} is a word of {language}: choose another name")
     return name

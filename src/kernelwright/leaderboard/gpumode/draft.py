@@ -140,7 +140,7 @@ def _sizes(task: Task, arguments: Sequence[Argument], user: UserTables) -> tuple
         for index, case in enumerate(cases):
             if bad := [name for name in wanted if not _is_size(case.get(name))]:
                 raise UserError(
-                    f"{task.origin}: {kind}.{index}.{bad[0]}: must be an integer from 1 to {MAX_SIZE} to size arrays"
+                    f"{task.origin}: {kind}[{index}].{bad[0]}: must be an integer from 1 to {MAX_SIZE} to size arrays"
                 )
     return wanted
 
@@ -177,7 +177,7 @@ def _with_ids(cases: Sequence[Arguments], sizes: Sequence[str], origin: str) -> 
         if len(label) > 100:
             label = f"{by_sizes[index][:90]}#{index}"
         if label in seen:
-            raise UserError(f"{origin}: benchmarks.{index}: is there twice")
+            raise UserError(f"{origin}: benchmarks[{index}]: is there twice")
         seen.add(label)
         yield BoardCase(case, label)
 

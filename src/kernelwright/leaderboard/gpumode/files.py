@@ -104,7 +104,7 @@ def _sources(file: Path, files: tuple[SourceEntry, ...], root: Path) -> Mapping[
     root = expanded(root).resolve()
     texts: dict[str, str] = {}
     for index, entry in enumerate(files):
-        key = f"{file}: files.{index}"
+        key = f"{file}: files[{index}]"
         if entry.source == UPLOAD or entry.name == SUBMISSION:
             continue
         if entry.name in texts:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.toml_words import in_words
 from kernelwright.leaderboard.base import Ranking
 from kernelwright.leaderboard.board_file import SUBMISSION, Arguments, Value
 from kernelwright.leaderboard.kernelbot.facts import RANKINGS
@@ -141,11 +142,7 @@ def parse_entry(kind: type[BaseModel], value: Any, origin: str) -> Any:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        key = ".".join(str(part) for part in first["loc"] if not _of_pydantic(part))[:200]
-        message = str(first["msg"]).removeprefix("Value error, ")
-        what = "is missing: add it" if first["type"] == "missing" else " ".join(message.split())[:300]
-        raise UserError(f"{origin}: {_plain(key) or 'file'}: {what}") from None
+        raise UserError(f"{origin}: {in_words(error, value)}") from None
 
 
 def make_task(
@@ -238,10 +235,3 @@ def _plain(text: str) -> str:
 def _encodes(text: str) -> bool:
     """Halves of surrogate pairs can be written nowhere."""
     return not any("\ud800" <= c <= "\udfff" for c in text)
-
-
-def _of_pydantic(part: int | str) -> bool:
-    """Names of union members, which no user wrote."""
-    return isinstance(part, str) and (
-        not part or "[" in part or part in {"bool", "int", "float", "str", "date"}
-    )
