@@ -185,6 +185,12 @@ def flood(mebibytes: str) -> None:
         os.write(2, line)
 
 
+def print_and_exit(*words: str) -> None:
+    """As a kernel's printf does."""
+    os.write(1, f"\n {' '.join(words)}\n".encode())
+    os._exit(3)
+
+
 def allocate(gibibytes: str) -> None:
     bytearray(int(gibibytes) << 30)
 
@@ -268,6 +274,7 @@ VERBS: dict[str, Callable[..., str | None]] = {
     "speak": speak,
     "wait_for": wait_for,
     "flood": flood,
+    "print": print_and_exit,
     "allocate": allocate,
     "sleep": lambda seconds: time.sleep(float(seconds)),
     "pid": process_id,

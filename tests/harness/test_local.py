@@ -14,6 +14,7 @@ from kernelwright.core.errors import HarnessError, ProblemError, UserError
 from kernelwright.core.outcome import KILLED, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.harness import child
 from kernelwright.harness.local import LocalHarness, Timeouts, _memory_share
+from kernelwright.harness.setup import REFERENCE_BEGINS
 from kernelwright.harness.wire import Ceilings, Hello
 from kernelwright.problems.loader import load_problem
 from tests.harness.fake_device import CASE_MS, FACTS
@@ -141,7 +142,13 @@ async def test_a_reference_that_ends_the_worker_is_not_the_candidates_fault(
             outcome = await outcome_of(harness, "// run: answers\n// run: exit 3")
             assert outcome.status is Status.CRASHED
             assert "ended with code 3" in outcome.reason
-            assert "kernelwright:" not in outcome.reason
+            assert "reference.py" not in outcome.reason
+
+
+async def test_a_candidate_that_prints_the_words_of_the_worker_is_to_blame(harness: LocalHarness) -> None:
+    outcome = await outcome_of(harness, f"// run: print {REFERENCE_BEGINS}")
+    assert outcome.status is Status.CRASHED
+    assert "ended with code 3" in outcome.reason
 
 
 async def test_a_worker_that_takes_too_much_is_the_candidates_status(

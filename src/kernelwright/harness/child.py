@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -30,7 +31,6 @@ START_TIMEOUT_S: Final = 180.0
 START_TRIES: Final = 3
 _LOG_BYTES: Final = 4000
 _CHUNK: Final = 1 << 16
-_MARKS: Final = (REFERENCE_BEGINS, REFERENCE_ENDS)
 
 
 class StepTimeout(HarnessError):  # noqa: N818 - reads as what happened
@@ -93,7 +93,9 @@ class Child:
     def __init__(
         self, setup: WorkerSetup, start_timeout_s: float = START_TIMEOUT_S, *, strict: bool = False
     ) -> None:
-        self.setup = setup
+        self.setup = replace(
+            setup, mark=secrets.token_hex(8)
+        )  # what a kernel prints is nothing of the worker's
         self._strict = strict
         self._start_timeout_s = start_timeout_s
         self._without_walls = ""
@@ -178,7 +180,7 @@ class Child:
         enclosed = self._enclose(python, str(theirs.fileno()))
         roots = import_roots(self.setup.maker)
         reader, writer = await asyncio.open_connection(sock=channel, limit=MAX_LINE)
-        printed = _Printed(*await asyncio.open_connection(sock=log))
+        printed = _Printed(*await asyncio.open_connection(sock=log), self.setup.mark)
         try:
             with theirs, their_log:
                 process = await asyncio.create_subprocess_exec(
@@ -285,8 +287,9 @@ class Child:
 class _Printed:
     """Reads what a child prints, for ever and however much, and keeps the end of it."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mark: str) -> None:
         self._reader, self._writer = reader, writer
+        self._marks = (f"{mark} {REFERENCE_BEGINS}", f"{mark} {REFERENCE_ENDS}")
         self._tail = bytearray()
         self.in_reference = False
         self._task = asyncio.create_task(self._read())
@@ -295,7 +298,7 @@ class _Printed:
         with contextlib.suppress(ConnectionError):
             while chunk := await self._reader.read(_CHUNK):
                 self._tail += chunk
-                begins, ends = (self._tail.rfind(mark.encode()) for mark in _MARKS)
+                begins, ends = (self._tail.rfind(mark.encode()) for mark in self._marks)
                 if begins != ends:  # one is there, and the later one tells
                     self.in_reference = begins > ends
                 del self._tail[:-_LOG_BYTES]
@@ -312,7 +315,7 @@ class _Printed:
     def last_line(self) -> str:
         """Last line with something in it."""
         lines = self._tail.decode(errors="replace").splitlines()
-        lines = [line.strip() for line in lines if line.strip() and line.strip() not in _MARKS]
+        lines = [line.strip() for line in lines if line.strip() and line.strip() not in self._marks]
         return lines[-1][:500] if lines else ""
 
 

@@ -13,12 +13,9 @@ Role = Literal["prepare", "probe", "compile", "device", "reference"]
 FAULT_CODE: Final = 70
 """Exit code of a child that failed by a fault of ours (EX_SOFTWARE of ``sysexits.h``): no candidate is blamed."""
 
-REFERENCE_BEGINS: Final = "kernelwright: reference.py begins"
-REFERENCE_ENDS: Final = "kernelwright: reference.py ends"
-"""Lines of a device worker's log: a process that ends between them was ended by the problem, not by a candidate.
-
-No candidate writes there: kernels have no files, and the cpu device's have a process of their own.
-"""
+REFERENCE_BEGINS: Final = "reference.py begins"
+REFERENCE_ENDS: Final = "reference.py ends"
+"""Lines of a device worker's log, behind its ``mark``: a process that ends between them was ended by the problem."""
 
 DEVICES: Final = "kernelwright.harness.worker.devices:DeviceMaker"
 
@@ -29,7 +26,8 @@ class WorkerSetup:
 
     ``scratch`` is the child's own folder, ``artifacts`` where the parent keeps binaries for the device worker,
     ``cache`` what ``prepare`` has built: nobody else writes there. ``maker`` names the class that makes
-    compiler and runner (``module:Class``).
+    compiler and runner (``module:Class``). ``mark`` is before the worker's own lines in its log, where kernels can
+    print too.
     """
 
     role: Role
@@ -45,6 +43,7 @@ class WorkerSetup:
     disk_bytes: int = 4 << 30
     readable: tuple[str, ...] = ()
     maker: str = DEVICES
+    mark: str = ""
 
     @property
     def uses_gpu(self) -> bool:

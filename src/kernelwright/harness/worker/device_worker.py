@@ -17,20 +17,27 @@ from kernelwright.problems.source import ProblemSource
 class ToldSource(ProblemSource):
     """Says in the log when a problem's own code runs, for whoever has to tell why this process ended."""
 
+    def __init__(self, setup: WorkerSetup) -> None:
+        super().__init__(load_problem(setup.problem), setup.seed, setup.slow_cases)
+        self._mark = setup.mark
+
     def expected(self, case: str, inputs: Mapping[str, Any], xp: Any) -> Mapping[str, Any]:
         """Right outputs in float64, as arrays of ``xp``."""
-        os.write(2, f"\n{REFERENCE_BEGINS}\n".encode())
+        self._say(REFERENCE_BEGINS)
         try:
             return super().expected(case, inputs, xp)
         finally:
-            os.write(2, f"\n{REFERENCE_ENDS}\n".encode())
+            self._say(REFERENCE_ENDS)
+
+    def _say(self, what: str) -> None:
+        os.write(2, f"\n{self._mark} {what}\n".encode())
 
 
 class DeviceService:
     """Runs candidates on the cases of one problem."""
 
     def __init__(self, setup: WorkerSetup) -> None:
-        self._source = ToldSource(load_problem(setup.problem), setup.seed, setup.slow_cases)
+        self._source = ToldSource(setup)
         self._runner, self._ceilings = load_maker(setup).runner(setup)
 
     def greet(self, report: SandboxReport) -> Hello:
