@@ -1,12 +1,16 @@
 """``problem test``: a table for people, JSON for scripts, and the exit code."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from rich.table import Table
+from rich.text import Text
 
 from kernelwright import cli
 from kernelwright.cli.main import main
+from kernelwright.cli.plain import PlainConsole
 from tests.problems.folders import GOOD, write_problem
 
 
@@ -167,10 +171,22 @@ def test_brackets_in_texts_of_a_problem_are_no_markup(
     assert "[/x]" in text
 
 
-def test_no_command_takes_texts_for_markup() -> None:
+def test_no_command_has_a_console_that_takes_texts_for_markup() -> None:
     package = Path(cli.__file__).parent
-    makers = [
-        line for path in package.glob("*.py") for line in path.read_text().splitlines() if "Console(" in line
-    ]
-    assert len(makers) > 10
-    assert [line for line in makers if "markup=False" not in line and "class " not in line] == []
+    texts = {path.name: path.read_text(encoding="utf-8") for path in package.glob("*.py")}
+    assert [
+        name for name, text in texts.items() if re.search(r"(?<!\w)(Console|print)\(.*\bmarkup=True", text)
+    ] == []
+    assert [name for name, text in texts.items() if re.search(r"(?<!\w)Console\(", text)] == []
+
+
+def test_a_console_obeys_no_text(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table("a")
+    table.add_row("[/b] \x1b", Text("\u202e"))
+    console = PlainConsole()
+    console.print(table)
+    console.print("e\x1b]0;x\n[bold]", Text("\u200f"))
+    out = capsys.readouterr().out
+    assert all(line.isprintable() for line in out.splitlines())
+    assert "[/b]" in out
+    assert "e\\x1b]0;x\n[bold] \\u200f\n" in out

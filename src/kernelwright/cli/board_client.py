@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from kernelwright.cli.asking import asking
 from kernelwright.cli.check import read_template
 from kernelwright.cli.options import JsonOption
+from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
@@ -48,7 +48,7 @@ def rank(
     for p in places:
         who = Text(f"{p.user} (you)" if p.mine else p.user)
         table.add_row(str(p.rank), who, f"{p.score_s * 1e3:.4g}", f"{p.score_s / places[0].score_s:.3f}")
-    Console(markup=False).print(table)
+    PlainConsole().print(table)
 
 
 def submit(

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from kernelwright.cli.check import choose, read_template
 from kernelwright.cli.options import JsonOption, pick_device
+from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
@@ -149,7 +149,7 @@ def _show(findings: tuple[Finding, ...], output: Path, candidate: Candidate, *, 
         where = str(output) if written else None
         typer.echo(json.dumps({"candidate": candidate.id, "file": where, "checks": checks}))
         return
-    console = Console(markup=False)
+    console = PlainConsole()
     table = Table("check", "answer", "detail", box=None, pad_edge=False)
     for finding in findings:
         table.add_row(finding.check, Text(finding.answer, style=STYLES[finding.answer]), Text(finding.detail))

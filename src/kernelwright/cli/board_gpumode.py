@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Annotated, Final, TypeVar
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from kernelwright.cli.asking import asking
 from kernelwright.cli.options import JsonOption
+from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import BoardInfo, Place, Refused
 from kernelwright.leaderboard.kernelbot.address import SCHEME, base_url, parse_name
@@ -54,7 +54,7 @@ def list_boards(
     for board in shown:
         row = _row(board)
         table.add_row(*(Text(str(row[key] or "")) for key in ("name", "deadline", "gpus", "ranking")))
-    Console(markup=False).print(table)
+    PlainConsole().print(table)
 
 
 def show_board(url: BoardArgument, server: ServerOption = None, as_json: JsonOption = False) -> None:
@@ -109,7 +109,7 @@ def _day(deadline: float | None) -> str | None:
 
 
 def _print(info: BoardInfo, places: tuple[Place, ...]) -> None:
-    console = Console(markup=False)
+    console = PlainConsole()
     until = f", until {_day(info.deadline)}" if info.deadline is not None else ""
     console.print(Text(f"{info.name} on {info.device}: ranked by {info.ranking}{until}", style="bold"))
     for case in info.cases:

@@ -19,6 +19,7 @@ from kernelwright.cli.options import (
     pick_device,
     use_slow_cases,
 )
+from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
@@ -54,7 +55,7 @@ def check(
     if as_json:
         typer.echo(json.dumps(outcome_json(candidate, facts, outcome)))
     else:
-        _print(Console(markup=False), candidate, facts, outcome)
+        _print(PlainConsole(), candidate, facts, outcome)
     return 0 if outcome.status is Status.MEASURED else 1
 
 

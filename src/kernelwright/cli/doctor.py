@@ -4,10 +4,10 @@ import json
 from dataclasses import asdict
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from kernelwright.cli.options import DeviceOption, JsonOption, pick_device
+from kernelwright.cli.plain import PlainConsole
 from kernelwright.harness.doctor import diagnose
 
 
@@ -19,7 +19,7 @@ def doctor(device: DeviceOption = "auto", as_json: JsonOption = False) -> int:
     if as_json:
         typer.echo(json.dumps({"device": name, "findings": [asdict(finding) for finding in findings]}))
         return int(bad)
-    console = Console(markup=False)
+    console = PlainConsole()
     console.print(f"device {name}", style="bold")
     for finding in findings:
         mark = (

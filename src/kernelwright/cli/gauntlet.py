@@ -11,6 +11,7 @@ from rich.table import Table
 
 import kernelwright
 from kernelwright.cli.options import DeviceOption, JsonOption, SlowOption, pick_device, use_slow_cases
+from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.errors import UserError
 from kernelwright.core.looking import is_folder
 from kernelwright.gauntlet import Report, Row, Verdict, load_entries, run_gauntlet
@@ -42,7 +43,7 @@ def gauntlet(
     if not entries:
         raise UserError(f"--only {only}: no file's path holds this text")
     name = pick_device(device)
-    console = Console(stderr=True, markup=False)
+    console = PlainConsole(stderr=True)
     quiet = as_json or markdown or not console.is_terminal
     report = asyncio.run(
         run_gauntlet(
@@ -60,7 +61,7 @@ def gauntlet(
     elif markdown:
         typer.echo(as_markdown(report))
     else:
-        _print(Console(markup=False), report)
+        _print(PlainConsole(), report)
     return int(bool(report.failures) or (strict and report.count(Verdict.NOT_RUN) > 0))
 
 

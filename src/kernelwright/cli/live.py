@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.campaign.events import Progress
+from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.text import one_line
@@ -19,7 +20,7 @@ from kernelwright.memory.records import Duel
 RECENT = 6
 
 
-class PatientConsole(Console):
+class PatientConsole(PlainConsole):
     """Goes silent when nobody reads any more (``| head -1``): the campaign is worth more than its display."""
 
     def on_broken_pipe(self) -> None:

@@ -19,6 +19,7 @@ from kernelwright.cli.options import (
     pick_device,
     use_slow_cases,
 )
+from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.text import one_line
 from kernelwright.harness.problem_test import run_self_test
 from kernelwright.harness.self_test import SelfTest, SelfTestRow, Verdict
@@ -46,7 +47,7 @@ def list_problems(as_json: JsonOption = False) -> None:
     for p in problems:
         counts = (str(len(p.cases(slow=False))), str(len(p.cases(slow=True))), str(len(p.catalogue())))
         table.add_row(p.name, p.spec.title, *counts)
-    Console(markup=False).print(table)
+    PlainConsole().print(table)
 
 
 @app.command("show")
@@ -59,7 +60,7 @@ def show_problem(problem: ProblemArgument, as_json: JsonOption = False) -> None:
     if as_json:
         typer.echo(loaded.spec.model_dump_json())
         return
-    console = Console(markup=False)
+    console = PlainConsole()
     console.print(f"{loaded.name}: {loaded.spec.title}", style="bold", markup=False)
     console.print(loaded.spec.description, markup=False)
     arguments = Table("argument", "dtype", "role", "shape or value", box=None, pad_edge=False)
@@ -111,7 +112,7 @@ def examine_problem(
         typer.echo(json.dumps({"problem": loaded.name, "id": loaded.id, "device": name, "passed": result.passed,
                                "warnings": result.warnings, "rows": rows}))  # fmt: skip
     else:
-        _print_self_test(Console(markup=False), loaded.name, result)
+        _print_self_test(PlainConsole(), loaded.name, result)
     return 0 if result.passed else 1
 
 

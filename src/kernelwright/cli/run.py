@@ -184,7 +184,7 @@ def _watch(title: str, as_json: bool, sitting: Sitting) -> int:
         result = asyncio.run(sitting(Silent()))
         typer.echo(json.dumps({**result.as_json(), "peak_rss_mb": peak_rss_mb()}))
     else:
-        console = PatientConsole(markup=False)
+        console = PatientConsole()
         with LiveView(console, f"kernelwright: {title}") as view:
             result = asyncio.run(sitting(view))
         print_result(console, result)

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption, JsonOption
+from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Status
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment
@@ -58,7 +59,7 @@ def show(
         elif as_json:
             typer.echo(json.dumps(view.as_json(with_experiments=experiments)))
         else:
-            view.print(Console(markup=False), with_experiments=experiments)
+            view.print(PlainConsole(), with_experiments=experiments)
 
 
 def _brief(strategy: str) -> str:
