@@ -45,7 +45,7 @@ def check(
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Compile, check and time one candidate on every case. Exit code 0 when it is right, 1 when not."""
+    """Compile, check and time one candidate on every case. Exit code 0 when right, 1 when not, 2 for an unusable plan."""
     template = read_template(file)
     name = pick_device(device)
     slow = use_slow_cases(name, chosen=slow_cases)
