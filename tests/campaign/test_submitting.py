@@ -270,7 +270,11 @@ async def test_a_place_from_before_the_campaign_reaches_no_goal_until_it_is_bett
     memory: Memory, old: int, reached: bool
 ) -> None:
     board = FakeBoard(official())
-    board.taken["0"] = (Candidate(STEPS[old], Configuration({"X": 1})), Mode.RANKED, "sent-by-hand")  # holds place 2
+    board.taken["0"] = (
+        Candidate(STEPS[old], Configuration({"X": 1})),
+        Mode.RANKED,
+        "sent-by-hand",
+    )  # holds place 2
     campaign = await make(memory, board, goal="rank<=2")
     result = await campaign.run()
     assert result.goal_reached == reached
