@@ -1,6 +1,7 @@
 """Ctrl-C at any moment of a command is exit code 130, one line, no traceback and no process left."""
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -68,6 +69,21 @@ def test_afterwards_an_interrupt_is_what_it_always_was(
     assert done.value.code == 130
     assert capsys.readouterr().err == "kernelwright: interrupted\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_asyncio_says_nothing_of_a_child_that_two_of_its_parts_saw_ending(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    from kernelwright.cli import problems
+
+    def end_a_child() -> list[str]:
+        logging.getLogger("asyncio").warning("Unknown child process pid %d, will report returncode 255", 7)
+        return []
+
+    monkeypatch.setattr(problems, "bundled_names", end_a_child)
+    with pytest.raises(SystemExit):
+        main(["problem", "list"])
+    assert "Unknown child" not in capsys.readouterr().err + caplog.text
 
 
 AT_EXIT = """

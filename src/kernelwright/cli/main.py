@@ -6,6 +6,7 @@ SIGPIPE ends).
 """
 
 import errno
+import logging
 import os
 import select
 import signal
@@ -59,6 +60,8 @@ def _run(arguments: list[str] | None) -> int:
 def _code(arguments: list[str] | None) -> int:
     see_to_streams()
     _see_to_width()
+    # It warns of a child whose end its own transport saw before its watcher did, which happens when all is ended at once.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     try:
         refuse_narrow_limits(TO_LOAD)
         code = _commands()(args=arguments, prog_name="kernelwright", standalone_mode=False)
