@@ -5,6 +5,7 @@ with empty kernels in its place, and the two objects are compared: machine code,
 """
 
 import asyncio
+import ctypes
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ _REGISTRATION: Final = re.compile(r"\.text\._ZL\d+__nv_cudaEntityRegisterCallbac
 _STUB: Final = re.compile(r"\.text\._Z\d+__device_stub__Z(\d+)(\w+)")
 _ARRAYS: Final = (SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY)
 _RUNTIME: Final = ("__cudaRegister", "__cudaLaunch")
+_OF_LIBRARIES: Final = re.compile("_|cu[A-Z]|cuda|cublas|nv|Py|[^A-Za-z]")
 _LOADER: Final = re.compile(r"\.(ctors|dtors|init|fini|preinit)(_array)?(\.|$)")
 
 
@@ -190,6 +192,14 @@ def _names(whole: _Object, bare: _Object) -> Iterator[str]:
                 yield f"{_shown(symbol.name)} is not the launcher's"
         elif not symbol.name.startswith("_Z") and place[0] not in whole.kernels:
             yield f"{_shown(symbol.name)} is a name of the host"
+    for part in sorted(whole.kernels):
+        if _is_taken(name := part.removeprefix(".text.")):
+            yield f"the kernel's name {_shown(name)} is one of the host's libraries: choose another"
+
+
+def _is_taken(name: str) -> bool:
+    """What stands in a kernel's place is not compared, so nothing else of the file may call it by its name."""
+    return bool(_OF_LIBRARIES.match(name)) or hasattr(ctypes.CDLL(None), name)
 
 
 def _place(symbol: Symbol) -> tuple[str, int]:
