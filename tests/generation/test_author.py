@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kernelwright.core.candidate import Template
-from kernelwright.core.errors import HarnessError, MemoryFileError
+from kernelwright.core.errors import HarnessError, MemoryFileError, MissingError, ProblemError, UserError
 from kernelwright.core.outcome import CaseTiming, Outcome, Status
 from kernelwright.generation.author import Author, Broken, Prompt
 from kernelwright.generation.bandit import Bandit
@@ -254,10 +254,25 @@ async def test_a_fault_of_ours_costs_the_proposal_alone_and_is_kept(where: str) 
     assert len(again.templates) == 1
 
 
-@pytest.mark.parametrize("error", [HarnessError("no device"), MemoryFileError("damaged"), OSError("full")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        HarnessError("no device"),
+        MemoryFileError("damaged"),
+        MissingError("pip install it"),
+        ProblemError("reference.py ends"),
+        OSError("full"),
+    ],
+)
 async def test_what_is_no_fault_of_a_reply_is_raised(error: Exception) -> None:
     with pytest.raises(type(error), match=str(error)):
         await author(Scripted([reply(" int bad; ")]), Breaking(error=error)).round(1)
+
+
+async def test_what_is_wrong_with_a_text_is_no_fault_of_ours() -> None:
+    desk = Breaking(error=UserError("a name that is taken"))
+    done = await author(Scripted([reply(" int bad; ")]), desk).round(1)
+    assert done.dropped == ["a name that is taken"]
 
 
 async def test_a_reply_that_cannot_even_be_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ goes through the harness) and learns what came of it; the reason goes back to th
 then the proposal is dropped. Nothing that a model says decides whether a candidate passes, fails or ranks.
 
 Replies are untrusted: a fault of ours that one brings to light costs that proposal, never the campaign, and is kept
-with the request. What is wrong with the device, the memory or the system is no fault of a reply, and is raised.
+with the request. What is wrong with anything else is no fault of a reply, and is raised.
 """
 
 import asyncio
@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from kernelwright.core.candidate import Template, parse_template
-from kernelwright.core.errors import MemoryFileError, PlanError, UserError
+from kernelwright.core.errors import (
+    MemoryFileError,
+    MissingError,
+    PlanError,
+    ProblemError,
+    UserError,
+)
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.text import one_line
 from kernelwright.generation.bandit import Bandit
@@ -27,11 +33,10 @@ from kernelwright.generation.reply import Proposed, ReplyFault, apply_edits, par
 
 REPAIRS: Final = 3
 MOST_WAIT_S: Final = 300.0
-FAULTS: Final = (
-    ArithmeticError, AssertionError, AttributeError, BufferError, LookupError, MemoryError, NameError, RuntimeError,
-    SyntaxError, TypeError, UserError, ValueError,
-)  # fmt: skip
-"""What our code goes wrong with where a text is unlike all that were foreseen."""
+FAULTS: Final = (ArithmeticError, LookupError, RecursionError, TypeError, UserError, ValueError)
+"""What a text unlike all that were foreseen makes code raise."""
+NOT_OF_A_REPLY: Final = (MemoryFileError, MissingError, ProblemError)
+"""UserErrors that every other proposal would meet too."""
 MOST_FRAMES: Final = 6
 FAILURES_TO_REST: Final = 3
 """A model that failed so often in a row is asked only when no other is left."""
@@ -191,7 +196,7 @@ class Author:
         """Bring one proposal to its end, whatever it is."""
         try:
             await self._bring(found, asked, done)
-        except MemoryFileError:
+        except NOT_OF_A_REPLY:
             raise
         except FAULTS as error:
             self.ledger.kept(asked, reason := _fault(error))
@@ -286,7 +291,9 @@ def _read(text: str) -> Sequence[Proposed | ReplyFault]:
 
 
 def _fault(error: Exception) -> str:
-    """A fault of ours on one line, with the way that led there."""
+    """One line: what is wrong with the text, or a fault of ours with the way that led there."""
+    if isinstance(error, UserError):
+        return one_line(str(error))
     frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
     way = ", ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
     return f"a fault of kernelwright, please report it: {type(error).__name__}: {one_line(str(error))[:300]} ({way})"
