@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -125,9 +126,7 @@ def run(
         max_submissions=max_submissions or MAX_SUBMISSIONS,
         uncalibrated=uncalibrated,
     )
-    return _watch(
-        f"{problem} on {name}", as_json, lambda listener: start_campaign(settings, directory, listener)
-    )
+    return _watch(f"{problem} on {name}", as_json, partial(start_campaign, settings, directory))
 
 
 def resume(

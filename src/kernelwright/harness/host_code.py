@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from kernelwright.devices.cpu.elf import (
+from kernelwright.devices.elf import (
     SHF_ALLOC,
     SHF_EXECINSTR,
     SHF_WRITE,

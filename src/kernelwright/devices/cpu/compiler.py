@@ -14,10 +14,10 @@ from kernelwright.core.outcome import Check, KernelStatics, StaticMetrics, Statu
 from kernelwright.devices.base import BuildResult
 from kernelwright.devices.cpu.bounded import Finished, Limits, run_bounded, was_killed
 from kernelwright.devices.cpu.diagnostics import explain, trim_log
-from kernelwright.devices.cpu.elf import SHT_DYNSYM, STT_TLS, ElfFile, read_elf
 from kernelwright.devices.cpu.source_rules import CANDIDATE, Refusal, check_preprocessed, check_text
 from kernelwright.devices.cpu.symbols import check_imports, check_object, static_shared_bytes
 from kernelwright.devices.cpu.toolchain import MODE_FLAGS, PRELUDE, Toolchain
+from kernelwright.devices.elf import SHT_DYNSYM, STT_TLS, ElfFile, read_elf
 
 _CONSTANT = re.compile(r"__attribute__\(\(kw_constant\)\)([^;={\[]*)")
 _KERNEL_NAME = re.compile(r"[A-Za-z_][\w:]*(?:<[\w\s,:<>+\-*/%()]*>)?\Z")

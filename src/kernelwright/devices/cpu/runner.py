@@ -26,7 +26,6 @@ from kernelwright.devices.base import (
 from kernelwright.devices.compare import POISONS, compare, poison, root_mean_square
 from kernelwright.devices.cpu.batches import batches, largest_file, memory_fault
 from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
-from kernelwright.devices.cpu.elf import ElfFile, read_elf
 from kernelwright.devices.cpu.facts import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, cpu_facts
 from kernelwright.devices.cpu.findings import Symboliser, finding_lines, metric_lines
 from kernelwright.devices.cpu.job import FORWARD, RANDOM, REVERSE, Job, PlannedRun, Settings, bytes_per_run
@@ -35,6 +34,7 @@ from kernelwright.devices.cpu.repeat import Repeats
 from kernelwright.devices.cpu.symbols import shared_storage, static_shared_bytes
 from kernelwright.devices.cpu.toolchain import Toolchain
 from kernelwright.devices.cpu.verdict import Verdict, judge, left_out, with_cause
+from kernelwright.devices.elf import ElfFile, read_elf
 
 
 class CpuRunner:

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from kernelwright.core.outcome import Status
-from kernelwright.devices.cpu.elf import (
+from kernelwright.devices.cpu.source_rules import Refusal, not_run
+from kernelwright.devices.elf import (
     SHF_WRITE,
     SHT_FINI_ARRAY,
     SHT_INIT_ARRAY,
@@ -16,7 +17,6 @@ from kernelwright.devices.cpu.elf import (
     ElfFile,
     Symbol,
 )
-from kernelwright.devices.cpu.source_rules import Refusal, not_run
 
 ARENA = "kw_dynamic_shared"
 MAX_STATIC_SHARED = 48 * 1024
