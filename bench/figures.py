@@ -76,6 +76,7 @@ def parts(device: str, out: Path) -> list[Part]:
         Part("gauntlet", 240.0, "docs/gauntlet.md", kernelwright("gauntlet", "--device", device)),
         Part("spread", 280.0, "docs/trust.md", bench("bench_duel.py", *SPREAD, "--device", device)),
         Part("turn", 20.0, "docs/trust.md", bench("bench_turn.py")),
+        Part("queue", 20.0, "docs/trust.md", bench("bench_queue.py")),
         Part("compilers", 240.0, "docs/trust.md", bench("bench_compilers.py", "--device", device)),
         Part("duels", 120.0, "docs/trust.md", bench("bench_duel.py", *DUELS, "--device", device)),
         Part("checks", 60.0, "docs/trust.md", bench("bench_check_cost.py", "--device", device)),

@@ -145,4 +145,12 @@ def _trials(trials: list[TrialRun]) -> str:
 
 def _timing(facts: Facts) -> TimingProtocol | None:
     note = facts.notes.get("timing")
-    return None if note is None else TimingProtocol(**({"gate": "batch", "fresh": False} | json.loads(note)))
+    if note is None:
+        return None
+    before = {
+        "gate": "batch",
+        "fresh": False,
+        "clear": "stride",
+        "queue_group": 1,
+    }  # what older memories lack
+    return TimingProtocol(**(before | json.loads(note)))

@@ -59,8 +59,10 @@ class TimingProtocol:
     ``graph_runs`` plans go into one graph for cases whose ``floor_ms`` (see :class:`CaseRequest`) is below
     ``graph_below_ms``: an event pair around one short launch reads mostly launch overhead. A clear loser
     (see :class:`CaseRequest`) gets ``loser_runs`` only. ``gate``: on a GPU every run waits, alone, until it is queued
-    as a whole. ``fresh``: on a GPU another context has a turn before a block of runs. Memories of before lack these keys:
-    their runs waited in a batch, or had no turn before them, and that made them longer.
+    as a whole. ``fresh``: on a GPU another context has a turn before a block of runs. ``clear``: how a GPU's blocks
+    overwrite what the L2 cache holds, each a piece of its own or all striding. ``queue_group``: on a GPU runs stand at
+    every place of groups of so many queue entries equally often. Memories of before lack these keys: their runs waited
+    in a batch, had no turn before them, came behind a striding clear, or stood anywhere in the queue.
     """
 
     runs: int = 10
@@ -72,6 +74,8 @@ class TimingProtocol:
     loser_runs: int = 4
     gate: Literal["run", "batch"] = "run"
     fresh: bool = True
+    clear: Literal["blocks", "stride"] = "blocks"
+    queue_group: int = 4
 
 
 class CaseSource(Protocol):

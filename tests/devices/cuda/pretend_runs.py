@@ -177,6 +177,15 @@ def turns(runner: CudaRunner, artifact: Path) -> None:
         report(name, result, turns=fake.fake_turns() - before)
 
 
+def places(runner: CudaRunner, artifact: Path) -> None:
+    """How many launches of nothing stand before the timed runs of one case."""
+    source, fake = VectorAdd(), ctypes.CDLL("libcuda.so.1")
+    for name, timing in {"even": TimingProtocol(), "as ever": TimingProtocol(queue_group=1)}.items():
+        before = fake.fake_nothings()
+        one = RunRequest(str(artifact), cases(plan("right"), names=NAMES[:1]), timing)
+        report(name, runner.run(one, source), nothings=fake.fake_nothings() - before)
+
+
 def hidden(runner: CudaRunner, artifact: Path) -> None:
     """What lies in device memory after a run: no right output in clear, neither kept nor left over."""
     source = VectorAdd()
@@ -389,7 +398,19 @@ def main() -> None:
         sys.modules["pynvml"] = Nvml()
     runner = CudaRunner(cache_dir=cache)
     tell({"name": "facts", "arch": runner.facts.arch, "uuid": runner.facts.uuid})
-    scenarios = (healthy, faults, tight, equal_runs, protocol, hidden, duels, library, throttled, turns)
+    scenarios = (
+        healthy,
+        faults,
+        tight,
+        equal_runs,
+        protocol,
+        hidden,
+        duels,
+        library,
+        throttled,
+        turns,
+        places,
+    )
     found = next((s for s in scenarios if s.__name__ == scenario), None)
     if found is not None:
         found(runner, artifact)

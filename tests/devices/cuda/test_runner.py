@@ -300,3 +300,9 @@ def test_another_context_has_a_turn_before_each_block(driver: Path) -> None:
     assert [found[name]["turns"] for name in ("fresh", "as ever")] == [2, 0]
     alone = run(driver, "turns", FAKE_CUDA_ONE_CONTEXT="1")["fresh"]
     assert (alone["status"], alone["turns"]) == ("measured", 0)
+
+
+def test_runs_stand_at_every_place_of_the_queues_groups(driver: Path) -> None:
+    found = run(driver, "places")
+    assert [found[name]["status"] for name in ("even", "as ever")] == ["measured"] * 2
+    assert [found[name]["nothings"] for name in ("even", "as ever")] == [2 * (0 + 1 + 2 + 3) + 0 + 1, 0]

@@ -69,7 +69,7 @@ def _case(bench: Bench, entrants: tuple[Entrant, ...], pair: tuple[CaseRequest, 
             with blame(entrant.side):
                 session = stack.enter_context(bench.session(entrant, case, slots))
                 graph = stack.enter_context(session.graph()) if short else None
-            sides.append(session.steps(runs, graph))
+            sides.append(bench.steps(session, runs, graph))
         starts = secrets.randbelow(2)
         block = bench.take(_in_turn(sides[0], sides[1], starts))
     divisor, dropped = slots if short else 1, bench.timing.dropped
@@ -86,12 +86,16 @@ def _case(bench: Bench, entrants: tuple[Entrant, ...], pair: tuple[CaseRequest, 
 
 
 def _in_turn(challenger: list[Step], incumbent: list[Step], starts: int) -> list[Step]:
-    """Steps in the order ABBA; each knows the other side's slots, whose outputs are overwritten before it."""
-    return [
-        pair[side]._replace(rivals=pair[1 - side].slots)
-        for index, pair in enumerate(zip(challenger, incumbent, strict=True))
-        for side in ((0, 1) if (starts + index) % 2 == 0 else (1, 0))
-    ]
+    """Steps in the order ABBA; each knows the other side's slots, whose outputs are overwritten before it.
+
+    Only the first of a round has its lead: with both, sides would not stand at all places of the queue alike.
+    """
+    steps = []
+    for index, pair in enumerate(zip(challenger, incumbent, strict=True)):
+        first = (starts + index) % 2
+        steps.append(pair[first]._replace(rivals=pair[1 - first].slots))
+        steps.append(pair[1 - first]._replace(rivals=pair[first].slots, lead=0))
+    return steps
 
 
 def _by_side(samples: list[float], starts: int) -> tuple[list[float], list[float]]:

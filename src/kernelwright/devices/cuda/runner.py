@@ -189,10 +189,10 @@ def _time(bench: Bench, entrant: Entrant, case: CaseRequest, runs: int) -> CaseT
         if is_short(case, bench.timing):
             method, divisor = "graph", slots
             with session.graph() as graph:
-                block = bench.take(session.steps(runs, graph))
+                block = bench.take(bench.steps(session, runs, graph))
         else:
             method, divisor = "events", 1
-            block = bench.take(session.steps(runs, None))
+            block = bench.take(bench.steps(session, runs, None))
     samples = tuple(ms / divisor for ms in block.samples_ms[bench.timing.dropped :])
     return CaseTiming(case.case, samples, method, block.worst_error, block.conditions, block.discarded)
 

@@ -47,7 +47,7 @@ class Step(NamedTuple):
     """What is timed as one: a run on one slot, or a graph's replay on all slots.
 
     ``holds``: no later step overwrites the outputs, so that single values can still be shown. ``rivals``: slots of
-    the other side of a duel.
+    the other side of a duel. ``lead``: launches of nothing before it, see :meth:`Bench.steps`.
     """
 
     session: "CaseSession"
@@ -57,6 +57,7 @@ class Step(NamedTuple):
     name: str
     holds: bool
     rivals: Sequence[Slot] = ()
+    lead: int = 0
 
 
 class CaseSession:

@@ -21,6 +21,8 @@ that looks at what a buffer holds meets both; an integer output that equals one 
 one 16-bit pattern twice."""
 
 ROW_BYTES: Final = 48
+CLEARED: Final = 4096
+"""Bytes that a block of ``kw_clear`` writes, 32 a thread."""
 _SPANS: Final = 24
 _THREADS: Final = 256
 _READY: Final = 20_000
@@ -98,6 +100,10 @@ class Trusted:
         ]
         return self._make("kw_gate", (1, 1), 1, values)
 
+    def nothing(self) -> Operation:
+        """Launch that does nothing but take a place in the queue."""
+        return self._launch("kw_nothing", (1, 1), 1, [])
+
     def mark(self, where: int, value: int) -> Operation:
         """Write progress to host memory."""
         return self._launch("kw_mark", (1, 1), 1, [pointer(where), struct.pack("<I", value)])
@@ -115,9 +121,9 @@ class Trusted:
         return self._launch("kw_fill_shared", grid, _THREADS, values, shared=nbytes)
 
     def clear(self, data: int, nbytes: int, value: int) -> Operation:
-        """Overwrite a buffer larger than the L2 cache."""
-        values = [pointer(data), struct.pack("<Q", nbytes // 16), struct.pack("<I", value)]
-        return self._launch("kw_clear", (self._blocks(nbytes // 16), 1), _THREADS, values)
+        """Overwrite a buffer larger than the L2 cache, whole pages of 4 KiB."""
+        values = [pointer(data), struct.pack("<I", value)]
+        return self._launch("kw_clear", (nbytes // CLEARED, 1), CLEARED // 32, values)
 
     def guard_fill(self, buffers: Sequence[Guarded], canary: bytes) -> list[Operation]:
         """Write canaries into the guard bands."""
