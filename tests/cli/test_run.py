@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import pytest
 
+from kernelwright.campaign.sitting import MEMORY_FILE
 from kernelwright.cli import check
 from kernelwright.cli.main import main
 from kernelwright.core.candidate import Candidate
@@ -64,6 +65,32 @@ def test_run_resume_and_show(campaign: dict[str, Any], capsys: pytest.CaptureFix
     assert ids[0] in command(capsys, "show", "--candidate", ids[0][:10])
     assert command(capsys, "show", "--diff", ids[0], ids[1]).startswith("--- baseline")
     assert ids[3] in command(capsys, "show", "--experiments").replace("\n", "")
+
+
+def test_more_requests_to_models_are_granted_by_resume(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = load_problem("vector_add").baseline_source
+    texts = [
+        f"<proposal>\nkind: template\nname: {name}\ndirection: {name}\n```\n{source.replace('int i', f'int {name}').replace('[i]', f'[{name}]').replace('i < N', f'{name} < N')}```\n</proposal>\n"
+        for name in ("one", "two")
+    ]
+    replies = tmp_path / "replies.jsonl"
+    replies.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    asked = ("--model", f"recorded:{replies}", "--no-catalogue", "--max-requests", "1")
+    budget = ("--evaluations", "2", "--seconds", "100", "--dir", str(tmp_path), "--json")
+    command(capsys, "run", "vector_add", "--device", "cpu", *asked, *budget)
+    assert requests_of(tmp_path) == 1
+    command(capsys, "resume", "last", "--evaluations", "3", "--dir", str(tmp_path), "--json")
+    assert requests_of(tmp_path) == 1
+    words = ("--max-requests", "2", "--max-cost", "1", "--model-timeout", "60")
+    command(capsys, "resume", "last", "--evaluations", "4", *words, "--dir", str(tmp_path), "--json")
+    assert requests_of(tmp_path) == 2
+
+
+def requests_of(directory: Path) -> int:
+    with Memory.open(directory / MEMORY_FILE, create=False) as memory:
+        return len(memory.requests(memory.campaign("last").id))
 
 
 def test_check_tells_a_right_candidate_from_a_wrong_one(

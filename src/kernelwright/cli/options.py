@@ -70,6 +70,10 @@ MaxCostOption = Annotated[
 MaxRequestsOption = Annotated[
     int | None, typer.Option("--max-requests", min=0, help="Most requests to models.")
 ]
+NewTimeoutOption = Annotated[
+    float | None,
+    typer.Option("--model-timeout", parser=number_between(1, 86400), help="Seconds that a reply may take."),
+]
 ModelTimeoutOption = Annotated[
     float,
     typer.Option(
