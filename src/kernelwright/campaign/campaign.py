@@ -232,7 +232,8 @@ class Campaign:
         """A candidate that was never tried; the surrogate works in a thread, so that the lanes go on."""
         leader, kept = self.standing.incumbent, self.writing.reserved
         best = self.objective.cost(leader.times) if leader else None
-        ask = partial(self.policy.next, best, fresh=self.budget.short(self._started, kept))
+        short, patient = self.budget.short(self._started, kept), self.writing.may_bring_more
+        ask = partial(self.policy.next, best, fresh=short, patient=patient)
         while (work := await asyncio.to_thread(ask)) is not None:
             if work.candidate.id not in self.candidates:
                 self.candidates[work.candidate.id] = work.candidate

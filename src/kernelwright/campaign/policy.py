@@ -4,7 +4,8 @@ A template's worth is the expected improvement (in log time) of its next configu
 the share of its experiments that were measured, per second that such an experiment has cost: the GPU's time goes
 where most is expected of it. A new template
 first gets a short numeric budget; now and then the least tried one has its turn, since a surrogate with few
-points can be wrong, and failures can have been bad luck.
+points can be wrong, and failures can have been bad luck. A template of which nothing passed yet waits after a few tries
+while models may still mend it or bring another.
 """
 
 from collections import deque
@@ -89,11 +90,16 @@ class Policy:
             optimiser = self.make_optimiser(self.make_space(proposal), seed)
             self.arms[proposal.template.id] = Arm(proposal, optimiser)
 
-    def next(self, best_cost: float | None, *, fresh: bool = False) -> Work | None:
-        """The next candidate, or ``None`` when nothing can be asked now; ``fresh`` asks of new templates only."""
+    def next(self, best_cost: float | None, *, fresh: bool = False, patient: bool = False) -> Work | None:
+        """The next candidate, or ``None`` when nothing can be asked now.
+
+        ``fresh`` asks of new templates only, ``patient`` of none whose every try failed: a fault of the structure fails
+        with all numbers alike, and many tries at once (a detached device) would be spent before its repair comes.
+        """
         if self._urgent:
             return self._urgent.popleft()
         open_arms = [a for a in self._open() if not fresh or a.asked < self.settings.young_budget]
+        open_arms = [a for a in open_arms if not patient or not self._hopeless(a, a.asked)]
         arms = [arm for arm in open_arms if arm.paused_until <= self.finished] or open_arms
         while arms:
             arm, why = self._choose(arms, best_cost)
@@ -108,6 +114,10 @@ class Policy:
         """Templates of which something is left to ask."""
         most = inf if self.settings.tuning else 1
         return [arm for arm in self.arms.values() if arm.asked < most and not arm.optimiser.exhausted]
+
+    def _hopeless(self, arm: Arm, tries: int) -> bool:
+        """Whether nothing of a template passed in twice the tries that a new one gets."""
+        return not arm.measured and tries >= 2 * self.settings.young_budget
 
     def urge(self, template: str) -> Work | None:
         """The first configuration of a template comes next; ``None`` when it has none that can be listed."""
@@ -139,8 +149,8 @@ class Policy:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether no optimiser has anything left to ask."""
-        return not self._urgent and not self._open()
+        """Whether no optimiser has anything left to ask that may pass."""
+        return not self._urgent and all(self._hopeless(arm, arm.told) for arm in self._open())
 
     def numeric_rate(self, best_cost: float | None) -> float:
         """Expected gain in log time per second of the device, of the best next configuration."""
