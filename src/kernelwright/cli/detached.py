@@ -13,7 +13,7 @@ from kernelwright.cli.options import DeviceOption, JsonOption, StrictOption, pic
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.harness.detached.evaluate import evaluate
-from kernelwright.harness.detached.folder import Folder, import_results
+from kernelwright.harness.detached.folder import RESULTS, Folder, import_results
 from kernelwright.harness.detached.records import Batch, Bundle
 
 POLL_S: Final = 0.5
@@ -77,8 +77,13 @@ def _pending(folders: list[Folder]) -> tuple[Batch, ...]:
 def evaluate_batch(
     file: Annotated[Path, typer.Argument(help="A file of export-batch.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where results are appended; a file for each batch.")
-    ],
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where results are appended: a folder for all batches, or FILE.jsonl for one.",
+        ),
+    ] = Path("results"),
     device: DeviceOption = "auto",
     compile_workers: Annotated[
         int, typer.Option(min=1, max=256, help="Parallel compilers, at most one a core.")
@@ -93,10 +98,11 @@ def evaluate_batch(
         evaluate(file, output, device=name, compile_workers=compile_workers, strict=strict, notify=_tell)
     )
     if as_json:
-        typer.echo(json.dumps({"done": count.done, "skipped": count.skipped, "faults": count.faults}))
+        done = {"done": count.done, "skipped": count.skipped, "faults": count.faults}
+        typer.echo(json.dumps({**done, "file": str(count.file)}))
     else:
         known = f", {count.skipped} were there" if count.skipped else ""
-        typer.echo(f"{output}: {count.done} items evaluated{known}; next: kernelwright import-batch")
+        typer.echo(f"{count.file}: {count.done} items evaluated{known}; next: kernelwright import-batch")
     return 3 if count.faults else 0
 
 
@@ -104,15 +110,29 @@ def import_batch(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Folders that the batch was exported from.")
     ],
-    results: Annotated[Path, typer.Argument(help="The file of evaluate-batch.")],
+    results: Annotated[Path, typer.Argument(help="What evaluate-batch wrote: a file, or a folder of them.")],
     as_json: JsonOption = False,
 ) -> int:
     """Verify results of another machine and give them to the campaigns that wait for them."""
-    done = import_results(folders, results)
+    several = results.is_dir()
+    found = [(file, import_results(folders, file, others_too=several)) for file in _results(results)]
     if as_json:
-        typer.echo(json.dumps({"new": done.new, "known": done.known, "notes": done.notes}))
-    else:
-        typer.echo(f"{results}: {done.new} new results, {done.known} known")
+        notes = [note for _, done in found for note in done.notes]
+        sums = {"new": sum(d.new for _, d in found), "known": sum(d.known for _, d in found)}
+        typer.echo(json.dumps({**sums, "notes": notes}))
+        return 0
+    for file, done in found:
+        typer.echo(f"{file}: {done.new} new results, {done.known} known")
         for note in done.notes:
             typer.echo(f"note: {note}")
     return 0
+
+
+def _results(path: Path) -> list[Path]:
+    """A file, or a folder's files by the name that evaluate-batch gives."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob(f"*{RESULTS}"))
+    if not found:
+        raise UserError(f"{path}: holds no *{RESULTS}: give what evaluate-batch wrote")
+    return found

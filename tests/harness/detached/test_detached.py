@@ -11,6 +11,7 @@ import pytest
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.sitting import start_campaign
+from kernelwright.cli.main import main
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import HarnessError, UserError
@@ -19,7 +20,7 @@ from kernelwright.core.outcome import Status
 from kernelwright.devices.base import DuelCase, DuelResult
 from kernelwright.harness.detached import folder as folders
 from kernelwright.harness.detached.evaluate import evaluate
-from kernelwright.harness.detached.folder import Folder, import_results
+from kernelwright.harness.detached.folder import RESULTS, Folder, import_results
 from kernelwright.harness.detached.harness import DetachedHarness, split_rounds
 from kernelwright.harness.detached.records import (
     Bundle,
@@ -65,14 +66,16 @@ async def answer(path: Path, results: Path, count: int = 1) -> None:
     import_results([path], results)
 
 
-async def exchanged(tmp_path: Path) -> tuple[Path, Path]:
+async def exchanged(tmp_path: Path, comment: str = "") -> tuple[Path, Path]:
     """A folder with its device's facts, and a results file that answers one more request but is not imported."""
     path, results = tmp_path / "d", tmp_path / "r.jsonl"
     async with asyncio.TaskGroup() as group:
         group.create_task(answer(path, tmp_path / "probe.jsonl"))
         remote = harness(path)
         await remote.start()
-    asking = asyncio.create_task(remote.benchmark(candidate(), await remote.compile(candidate())))
+    asking = asyncio.create_task(
+        remote.benchmark(candidate(comment), await remote.compile(candidate(comment)))
+    )
     folder = Folder(path)
     await until_pending(folder)
     file = tmp_path / "r.json"
@@ -132,6 +135,30 @@ async def test_an_evaluation_goes_on_after_a_kill(tmp_path: Path) -> None:
     assert (await evaluate(tmp_path / "r.json", results, device="cpu", maker=MAKER)).done == 1
     assert import_results([path], results).new == 1
     assert import_results([path], results).known == 1
+
+
+async def test_a_folder_of_results_holds_a_file_for_each_batch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, _ = await exchanged(tmp_path)
+    results = tmp_path / "results"
+    first = await evaluate(tmp_path / "r.json", results, device="cpu", maker=MAKER)
+    assert (first.done, first.file.parent) == (1, results)
+    again = await evaluate(tmp_path / "r.json", results, device="cpu", maker=MAKER)
+    assert (again.skipped, again.file) == (1, first.file)
+    assert (await evaluate(tmp_path / "probe.json", results, device="cpu", maker=MAKER)).file != first.file
+    assert told(capsys, path, results) == {"new": 1, "known": 1, "notes": []}
+    _, others = await exchanged(tmp_path / "elsewhere", "of another campaign")
+    (results / f"others{RESULTS}").write_bytes(others.read_bytes())
+    assert told(capsys, path, results) == {"new": 0, "known": 2, "notes": ["is of other campaigns"]}
+
+
+def told(capsys: pytest.CaptureFixture[str], path: Path, results: Path) -> dict[str, object]:
+    with pytest.raises(SystemExit) as ended:
+        main(["import-batch", str(path), str(results), "--json"])
+    assert ended.value.code == 0
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
 
 
 async def test_the_device_is_known_before_the_results_that_wake_who_waits(

@@ -61,7 +61,7 @@ def test_a_campaign_with_its_device_elsewhere_survives_kills(tmp_path: Path) -> 
             killed = True
             run = command("resume", *ours, cwd=tmp_path)
         trip += 1
-        file, results = tmp_path / f"b{trip}.json", tmp_path / f"r{trip}.jsonl"
+        file, results = tmp_path / f"b{trip}.json", tmp_path / "results"
         done("export-batch", path, "-o", file)
         words = ("evaluate-batch", file, "-o", results, "--device", "cpu")
         if trip == 2:

@@ -15,10 +15,11 @@ from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.files import read_bytes
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import DuelResult
-from kernelwright.harness.detached.folder import read_results
+from kernelwright.harness.detached.folder import RESULTS, read_results
 from kernelwright.harness.detached.records import (
     MAX_BATCH_BYTES,
     Batch,
+    Bundle,
     Header,
     Item,
     Result,
@@ -42,8 +43,9 @@ Notify = Callable[[str], None]
 
 @dataclass
 class Count:
-    """How far an evaluation has come."""
+    """How far an evaluation has come, and the file that its results are in."""
 
+    file: Path
     done: int = 0
     skipped: int = 0
     faults: list[str] = field(default_factory=list)
@@ -59,11 +61,15 @@ async def evaluate(
     maker: str = DEVICES,
     notify: Notify = silent,
 ) -> Count:
-    """Evaluate what ``results`` does not have yet. Raises UserError or HarnessError; what is done is kept."""
+    """Evaluate what ``results`` does not have yet. Raises UserError or HarnessError; what is done is kept.
+
+    ``results`` is a file of this batch's own, or a folder, in which its file is named by the batch's hash. What is not
+    there yet becomes a folder when its name has no ending.
+    """
     bundle = read_bundle(read_bytes(file, MAX_BATCH_BYTES), str(file))
     wanted = {id_ for batch in bundle.batches for id_ in batch.items}
-    count = Count()
-    with _open(results, wanted) as (output, known):
+    count = Count(_file_of(bundle, results))
+    with _open(count.file, wanted) as (output, known):
         count.skipped = len(known)
         for batch in bundle.batches:
             left = batch.only(set(batch.items) - known)
@@ -79,6 +85,18 @@ async def evaluate(
     return count
 
 
+def _file_of(bundle: Bundle, results: Path) -> Path:
+    if results.suffix and not results.is_dir():
+        return results
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:  # a file without an ending
+        return results
+    except OSError as error:
+        raise UserError(f"{results}: cannot be made: {error.strerror}") from None
+    return results / f"{bundle.hash[:16]}{RESULTS}"
+
+
 class _open:  # noqa: N801 - a context manager
     """The results file for appending, and the items that it has; a line that a kill cut off is removed."""
 
@@ -88,7 +106,7 @@ class _open:  # noqa: N801 - a context manager
             before = read_results(path)
             self._known = {r.item for r in before.records if isinstance(r, Result)}
             if self._known - wanted:
-                raise UserError(f"{path}: has results of another batch: give another file")
+                raise UserError(f"{path}: has results of another batch: give another file, or a folder")
         try:
             self._file: BinaryIO = path.open("ab")
             if path.stat().st_size and before.rest:

@@ -208,8 +208,11 @@ def read_results(path: Path) -> Results:
     return Results(path, tuple(records), len(rest))
 
 
-def import_results(paths: list[Path], file: Path) -> Imported:
-    """Place a results file into the folders that asked for it. Raises UserError, and then places nothing."""
+def import_results(paths: list[Path], file: Path, *, others_too: bool = False) -> Imported:
+    """Place a results file into the folders that asked for it. Raises UserError, and then places nothing.
+
+    ``others_too``: a file may be of other campaigns altogether, and is left alone then.
+    """
     folders = [Folder(path) for path in paths]
     results = read_results(file)
     asked = [
@@ -218,6 +221,8 @@ def import_results(paths: list[Path], file: Path) -> Imported:
     ]
     everything = {id_ for items in asked for id_ in items}
     foreign = [r.item for r in results.records if isinstance(r, Result) and r.item not in everything]
+    if foreign and others_too and len(foreign) == sum(isinstance(r, Result) for r in results.records):
+        return Imported(notes=("is of other campaigns",))
     if foreign:
         raise UserError(
             f"{file}: has results of {len(foreign)} items that nobody asked for in "
