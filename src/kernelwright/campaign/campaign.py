@@ -32,7 +32,8 @@ from kernelwright.campaign.succession import Succession
 from kernelwright.campaign.summary import summary
 from kernelwright.campaign.twins import Twins
 from kernelwright.campaign.writers import make_writing
-from kernelwright.core.candidate import Candidate
+from kernelwright.core.candidate import Candidate, Template
+from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import PlanError
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
@@ -346,6 +347,12 @@ class Campaign:
         if self._hailed is not None and (not noted or noted[-1].experiment != self._hailed.number):
             # Killed between what made it the incumbent and its milestone.
             self._lead(self._hailed, None)
+
+    def take_up(self, template: Template, configuration: Configuration) -> None:
+        """Try what an earlier sitting asked for and did not record."""
+        candidate = Candidate(template, configuration)
+        if candidate.id not in self.candidates:
+            self.policy.take_up(template.id, configuration)
 
     def _relearn(self, experiment: Experiment) -> None:
         template = self.policy.arms[experiment.template].proposal.template

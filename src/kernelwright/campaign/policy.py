@@ -130,6 +130,12 @@ class Policy:
         self._urgent.append(work)
         return work
 
+    def take_up(self, template: str, configuration: Configuration) -> None:
+        """What was in flight when the campaign was interrupted comes next."""
+        arm = self.arms[template]
+        arm.asked += 1
+        self._urgent.append(self._work(arm, configuration, "was in flight before"))
+
     def focus(self, template: str, values: Mapping[str, Sequence[int]]) -> bool:
         """Try some configurations with these values next; whether there are any."""
         arm = self.arms[template]

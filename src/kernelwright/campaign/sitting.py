@@ -39,6 +39,7 @@ from kernelwright.generation.catalogue import Catalogue
 from kernelwright.generation.model import Model
 from kernelwright.generation.models.opening import open_model
 from kernelwright.harness.detached.harness import DetachedHarness
+from kernelwright.harness.detached.records import source_id
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.problem_test import quick_selftest
 from kernelwright.harness.protocol import Harness
@@ -144,8 +145,21 @@ async def resume_campaign(
                 for proposal in _remembered(memory, record.id):
                     campaign.take_in(proposal)
                 campaign.recall()
+                if isinstance(harness, DetachedHarness):
+                    _take_up(campaign, harness)
                 memory.progress(record.id, RUNNING, used)
                 return await _run(campaign)
+
+
+def _take_up(campaign: Campaign, harness: DetachedHarness) -> None:
+    """What another machine was asked, and may have answered meanwhile, is not asked under other names."""
+    templates = {
+        source_id(arm.proposal.template.source): arm.proposal.template
+        for arm in campaign.policy.arms.values()
+    }
+    for source, configuration in harness.asked_before():
+        if source in templates:
+            campaign.take_up(templates[source], configuration)
 
 
 def _note_board(memory: Memory, campaign: str, settings: Settings, board: Attached | None) -> None:

@@ -16,12 +16,15 @@ from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.files import read_bytes
+from kernelwright.core.objective import Objective, ObjectiveName
 from kernelwright.core.outcome import Status
+from kernelwright.core.screen import Screen
 from kernelwright.devices.base import DuelCase, DuelResult
 from kernelwright.harness.detached import folder as folders
 from kernelwright.harness.detached.evaluate import evaluate
 from kernelwright.harness.detached.folder import RESULTS, Folder, import_results
-from kernelwright.harness.detached.harness import DetachedHarness, split_rounds
+from kernelwright.harness.detached.harness import DetachedHarness
+from kernelwright.harness.detached.items import split_rounds
 from kernelwright.harness.detached.records import (
     Bundle,
     Header,
@@ -32,6 +35,7 @@ from kernelwright.harness.detached.records import (
     digest_of,
     line_of,
     read_line,
+    source_id,
 )
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, ProfileResult
@@ -102,6 +106,20 @@ async def test_many_requests_make_one_batch_and_results_in_the_folder_answer_at_
     async with harness(path) as again, asyncio.timeout(5):
         assert await again.benchmark(mine[0], compiled[0]) == outcomes[0]
     assert len(list((path / "batches").iterdir())) == 2
+
+
+async def test_what_an_earlier_sitting_asked_is_not_asked_under_another_screen(tmp_path: Path) -> None:
+    path, results = await exchanged(tmp_path)
+    async with harness(path) as remote, asyncio.timeout(20):
+        mine = candidate()
+        [(source, configuration)] = remote.asked_before()
+        assert (source, configuration) == (source_id(mine.template.source), mine.configuration)
+        screen = Screen(Objective(ObjectiveName.MEAN), {"n=1": 1.0})
+        asking = asyncio.create_task(remote.benchmark(mine, await remote.compile(mine), screen))
+        await asyncio.sleep(0.2)
+        assert sum(len(batch.items) for batch in Folder(path).pending()) == 1
+        import_results([path], results)
+        assert (await asking).status is Status.MEASURED
 
 
 async def test_the_second_of_two_equal_requests_is_a_measurement_of_its_own(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from kernelwright.core.outcome import Status
 from kernelwright.devices.base import DuelCase, DuelResult, TimingProtocol
 from kernelwright.harness.detached.evaluate import evaluate
 from kernelwright.harness.detached.folder import Folder, read_results
-from kernelwright.harness.detached.harness import DetachedHarness, terms_of
+from kernelwright.harness.detached.harness import DetachedHarness
+from kernelwright.harness.detached.items import terms_of
 from kernelwright.harness.detached.records import (
     Batch,
     Bundle,

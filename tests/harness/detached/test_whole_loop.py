@@ -76,3 +76,4 @@ def test_a_campaign_with_its_device_elsewhere_survives_kills(tmp_path: Path) -> 
     assert killed
     result = json.loads(out)
     assert (result["experiments"], result["device"]) == (3, "cpu")
+    assert not Folder(path).pending(), "what was asked before the kill was asked for again"

@@ -4,12 +4,12 @@ import asyncio
 import importlib.util
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
 from kernelwright import __version__
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, UserError
 from kernelwright.core.outcome import Check, Outcome, Status
@@ -17,25 +17,22 @@ from kernelwright.core.resolve import resolve
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import DuelResult, TimingProtocol
 from kernelwright.harness.detached.folder import Folder
+from kernelwright.harness.detached.items import item_about, split_rounds, subject_of, terms_of
 from kernelwright.harness.detached.records import (
     Batch,
     Header,
     Item,
-    ProblemFiles,
     Result,
     ScreenRecord,
-    Side,
     Source,
-    Terms,
     item_id,
-    source_id,
 )
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness, source_refusal
 from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult, SubmitResult
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.wire import Ceilings
-from kernelwright.problems.loader import Problem, load_problem
+from kernelwright.problems.loader import load_problem
 
 BATCH_SIZE: Final = 64
 IDLE_S: Final = 2.0
@@ -85,6 +82,7 @@ class DetachedHarness:
         self._turns: Counter[str] = Counter()
         self._asked: dict[str, tuple[Item, dict[str, Source]]] = {}
         self._known: dict[str, Item] = {}
+        self._earlier: dict[bytes, Item] = {}
         self._results: dict[str, Result] = {}
         self._seen: set[str] = set()
         self._futures: dict[str, asyncio.Future[Result]] = {}
@@ -106,6 +104,8 @@ class DetachedHarness:
         self.folder.begin_asking()
         for batch in self.folder.asked():
             self._known.update(batch.items)
+        own = {id_: item for id_, item in self._known.items() if item.kind == "benchmark" and not item.turn}
+        self._earlier = {subject_of(item): item for id_, item in own.items() if id_ == self._id(item)}
         self._take_results()
         self._tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._read())]
         try:
@@ -195,11 +195,18 @@ class DetachedHarness:
             if screen
             else None
         )
-        result = await self._about("benchmark", candidate, screen=known)
+        item, sources = item_about("benchmark", candidate, screen=known)
+        # One of an earlier sitting had another screen, which only decides how many runs a clear loser gets.
+        result = await self._ask(self._earlier.pop(subject_of(item), item), sources)
         assert result.outcome is not None
         if compiled.seconds and "compile" not in result.outcome.seconds:
             result.outcome.seconds["compile"] = compiled.seconds
         return result.outcome
+
+    def asked_before(self) -> list[tuple[str, Configuration]]:
+        """Candidates that earlier sittings asked about, by the id of their source and configuration, oldest first."""
+        sides = [item.sides[0] for item in self._earlier.values()]
+        return [(side.template, Configuration(side.configuration)) for side in sides]
 
     async def duel(
         self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None = None
@@ -277,11 +284,11 @@ class DetachedHarness:
     # -- requests -------------------------------------------------------------------------------------
 
     async def _about(self, kind: str, *candidates: Candidate, **values: object) -> Result:
-        return await self._ask(*_item_about(kind, *candidates, **values))
+        return await self._ask(*item_about(kind, *candidates, **values))
 
     def _foresee(self, kind: str, candidate: Candidate) -> None:
         """Let the first request of a kind about a candidate travel now; who makes it later finds the result."""
-        item, sources = _item_about(kind, candidate)
+        item, sources = item_about(kind, candidate)
         if self._turns[self._id(item)] == 0:
             self._put(self._id(item), item, sources)
 
@@ -356,43 +363,3 @@ class DetachedHarness:
             future = self._futures.get(result.item)
             if future is not None and not future.done():
                 future.set_result(result)
-
-
-def split_rounds(result: DuelResult, rounds: int) -> tuple[DuelResult, DuelResult]:
-    """The first rounds of a duel, and the others: without cases when one of them has none left."""
-    first = [
-        replace(c, challenger_ms=c.challenger_ms[:rounds], incumbent_ms=c.incumbent_ms[:rounds])
-        for c in result.cases
-    ]
-    rest = [
-        replace(c, challenger_ms=c.challenger_ms[rounds:], incumbent_ms=c.incumbent_ms[rounds:], discarded=0)
-        for c in result.cases
-    ]
-    left = all(c.challenger_ms and c.incumbent_ms for c in rest)
-    return replace(result, cases=tuple(first)), replace(
-        result, cases=tuple(rest if left else ()), seconds=0.0
-    )
-
-
-def _item_about(kind: str, *candidates: Candidate, **values: object) -> tuple[Item, dict[str, Source]]:
-    sources = {
-        source_id(c.template.source): Source(name=c.template.name[:200], text=c.template.source)
-        for c in candidates
-    }
-    sides = tuple(
-        Side(template=source_id(c.template.source), configuration=dict(c.configuration)) for c in candidates
-    )
-    return Item.model_validate({"kind": kind, "sides": sides, **values}), sources
-
-
-def terms_of(problem: Problem, *, slow_cases: bool, seed: int, timing: TimingProtocol) -> Terms:
-    """What a batch says of its problem, with the problem's files."""
-    files = ProblemFiles(
-        id=problem.id,
-        name=problem.name,
-        toml=problem.toml,
-        reference=problem.reference_source,
-        baseline=problem.baseline_source,
-    )
-    cases = tuple(case.id for case in problem.cases(slow=slow_cases))
-    return Terms(problem=files, slow_cases=slow_cases, seed=seed, timing=timing, cases=cases)
