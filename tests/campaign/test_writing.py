@@ -14,8 +14,12 @@ from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.writing import Writing
-from kernelwright.core.outcome import Status
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.screen import Screen
+from kernelwright.generation.base import Proposal
 from kernelwright.generation.model import ModelError, ModelReply, ModelRequest, Usage
+from kernelwright.harness.protocol import CompileResult
 from kernelwright.memory.records import CampaignRecord, ProblemRecord, RequestRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
@@ -263,6 +267,41 @@ async def test_what_is_on_its_way_finds_evaluations_left(
     names = {record.id: record.name for record in memory.templates("c1").values()}
     assert [names[t] for t in tried].count("t4-0002") == 2
     assert campaign.writing.reserved == 0
+
+
+class Queue(Named):
+    """Another machine: what is asked waits for a trip, but the baseline and the first of a template."""
+
+    def __init__(self) -> None:
+        super().__init__({("baseline", 0): 2.0}, places=8, exclusive=False)
+        self.waiting: list[str] = []
+        self.trip = asyncio.Event()
+
+    async def benchmark(
+        self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+    ) -> Outcome:
+        if candidate.configuration.get("X", 1) != 1:
+            self.waiting.append(candidate.template.name)
+            await self.trip.wait()
+        return await super().benchmark(candidate, compiled, screen)
+
+
+async def test_new_templates_find_a_place_in_the_queue_of_another_machine(memory: Memory) -> None:
+    queue = Queue()
+    campaign = make(memory, Scripted([proposal("t9", values=40), None]), queue)
+    running = asyncio.create_task(campaign.run())
+    async with asyncio.timeout(10):
+        while len(queue.waiting) < 6:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert queue.waiting == ["t9-0001"] * 6  # and two places are kept
+        campaign.take_in(Proposal(template("t4"), "t4", "a model"))
+        campaign.wake()
+        while "t4" not in queue.waiting:
+            await asyncio.sleep(0.01)
+        campaign.stop.set()
+        queue.trip.set()
+        await running
 
 
 def test_kept_evaluations_are_at_most_half_and_of_none_without_a_bound() -> None:

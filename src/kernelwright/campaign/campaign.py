@@ -32,8 +32,7 @@ from kernelwright.campaign.succession import Succession
 from kernelwright.campaign.summary import summary
 from kernelwright.campaign.twins import Twins
 from kernelwright.campaign.writers import make_writing
-from kernelwright.core.candidate import Candidate, Template
-from kernelwright.core.configuration import Configuration
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import PlanError
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
@@ -233,8 +232,9 @@ class Campaign:
         """A candidate that was never tried; the surrogate works in a thread, so that the lanes go on."""
         leader, kept = self.standing.incumbent, self.writing.reserved
         best = self.objective.cost(leader.times) if leader else None
-        short, patient = self.budget.short(self._started, kept), self.writing.may_bring_more
-        ask = partial(self.policy.next, best, fresh=short, patient=patient)
+        patient = self.writing.may_bring_more
+        fresh = self.budget.short(self._started, kept) or (patient and self._crowded)
+        ask = partial(self.policy.next, best, fresh=fresh, patient=patient)
         while (work := await asyncio.to_thread(ask)) is not None:
             if work.candidate.id not in self.candidates:
                 self.candidates[work.candidate.id] = work.candidate
@@ -242,6 +242,11 @@ class Campaign:
                 self._in_flight += 1
                 return work
         return None
+
+    @property
+    def _crowded(self) -> bool:
+        """Whether the last quarter of a queue's places is left, for new templates: a trip takes long, they need not wait."""
+        return not self.harness.exclusive and 4 * self._in_flight >= 3 * self.harness.places
 
     async def _between(self) -> None:
         """Before a candidate's turn on the device: what is due for those who lead or might."""
@@ -347,12 +352,6 @@ class Campaign:
         if self._hailed is not None and (not noted or noted[-1].experiment != self._hailed.number):
             # Killed between what made it the incumbent and its milestone.
             self._lead(self._hailed, None)
-
-    def take_up(self, template: Template, configuration: Configuration) -> None:
-        """Try what an earlier sitting asked for and did not record."""
-        candidate = Candidate(template, configuration)
-        if candidate.id not in self.candidates:
-            self.policy.take_up(template.id, configuration)
 
     def _relearn(self, experiment: Experiment) -> None:
         template = self.policy.arms[experiment.template].proposal.template

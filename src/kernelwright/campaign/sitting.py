@@ -32,6 +32,7 @@ from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.settings import Settings, read_settings
 from kernelwright.certificate import certify
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.generation.base import Proposal, Proposer
@@ -158,8 +159,9 @@ def _take_up(campaign: Campaign, harness: DetachedHarness) -> None:
         for arm in campaign.policy.arms.values()
     }
     for source, configuration in harness.asked_before():
-        if source in templates:
-            campaign.take_up(templates[source], configuration)
+        template = templates.get(source)
+        if template and Candidate(template, configuration).id not in campaign.candidates:
+            campaign.policy.take_up(template.id, configuration)
 
 
 def _note_board(memory: Memory, campaign: str, settings: Settings, board: Attached | None) -> None:
