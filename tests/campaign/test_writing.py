@@ -210,6 +210,34 @@ async def test_killed_behind_a_reply_its_proposals_are_not_lost(memory: Memory) 
     assert result.experiments == 1 + 1 + 4
 
 
+async def test_killed_behind_the_reply_to_a_repair_it_is_not_lost(memory: Memory) -> None:
+    """What failed was recorded, its repair answered but not tried."""
+    model = Scripted([proposal("t3", values=1), proposal("t1", values=1)])
+    await make(memory, model, evaluations=2, max_requests=2).run()
+    assert [request.purpose for request in memory.requests("c1")] == ["structure", "repair"]
+    assert [e.outcome.status for e in memory.experiments("c1")] == [Status.MEASURED, Status.COMPILE_FAILED]
+    silent = Scripted([])
+    result = await again(memory, silent, max_requests=2).run()
+    assert not silent.asked
+    assert result.incumbent.description.startswith("t1-0002")
+    assert result.experiments == 3
+
+
+async def test_a_repair_may_be_nearly_the_same_as_what_it_mends(memory: Memory) -> None:
+    body = "".join(f"A[{i}] = {i + 7}; " for i in range(80))
+    drafts = [proposal(name).replace("{ A[0]", f"{{ {body} A[0]") for name in ("t3", "t1")]
+    await make(memory, Scripted(list(drafts)), max_requests=2).run()
+    names = [record.name for record in memory.templates("c1").values()]
+    assert names == ["baseline", "t3-0001", "t1-0002"]
+
+
+async def test_nobody_else_may(memory: Memory) -> None:
+    body = "".join(f"A[{i}] = {i + 7}; " for i in range(80))
+    drafts = [proposal(name).replace("{ A[0]", f"{{ {body} A[0]") for name in ("t2", "t1")]
+    await make(memory, Scripted(list(drafts)), max_requests=2).run()
+    assert [record.name for record in memory.templates("c1").values()] == ["baseline", "t2-0001"]
+
+
 async def test_the_same_again_is_no_second_template(memory: Memory) -> None:
     model = Scripted([proposal("t1"), proposal("t1").replace("float* A", "float* B").replace("A[0]", "B[0]")])
     await make(memory, model, max_requests=2).run()

@@ -1,6 +1,7 @@
 """The author: from replies to measured templates, with bounded repair."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import pytest
@@ -55,6 +56,7 @@ class FakeDesk:
     broken: list[Broken] = field(default_factory=list)
     twins: dict[str, str] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
+    drafts: list[set[str]] = field(default_factory=list)
 
     def structure_prompt(self, wanted: int) -> Prompt:
         """A prompt."""
@@ -69,8 +71,9 @@ class FakeDesk:
         """One known parent."""
         return f'{PLAN}extern "C" __global__ void k(int n) {{ int a; }}\n' if template == "known" else None
 
-    def twin_of(self, template: Template) -> str | None:
+    def twin_of(self, template: Template, drafts: Collection[str] = ()) -> str | None:
         """As scripted, by a word in the source."""
+        self.drafts.append(set(drafts))
         return next((twin for word, twin in self.twins.items() if word in template.source), None)
 
     def is_paused(self, direction: str) -> bool:
@@ -115,6 +118,8 @@ async def test_failures_go_back_until_it_works() -> None:
         "wrong: 3 values wrong",
     ]
     assert [b.attempt for b in desk.broken] == [1, 2, 3]
+    ids = [p.template.id for p in desk.tried]
+    assert desk.drafts == [set(), {ids[0]}, {ids[0], ids[1]}]
     assert desk.tried[-1].direction == "tiles"
 
 
@@ -226,7 +231,7 @@ class Breaking(FakeDesk):
     error: Exception | None = None
     where: str = "trial"
 
-    def twin_of(self, template: Template) -> str | None:
+    def twin_of(self, template: Template, drafts: Collection[str] = ()) -> str | None:
         """Breaks where it shall."""
         if self.where == "twin_of" and "bad" in template.source:
             raise OverflowError("int too\nlarge")

@@ -119,14 +119,21 @@ class Policy:
         """Whether nothing of a template passed in twice the tries that a new one gets."""
         return not arm.measured and tries >= 2 * self.settings.young_budget
 
-    def urge(self, template: str) -> Work | None:
-        """The first configuration of a template comes next; ``None`` when it has none that can be listed."""
+    def first(self, template: str) -> Candidate | None:
+        """The first configuration of a known template; ``None`` when it has none that can be listed."""
         arm = self.arms[template]
         space = self.make_space(arm.proposal)
         if not space.enumerable or len(space) == 0:
             return None
+        return Candidate(arm.proposal.template, space.configuration(0))
+
+    def urge(self, template: str) -> Work | None:
+        """The first configuration of a template comes next; ``None`` when it has none that can be listed."""
+        arm, candidate = self.arms[template], self.first(template)
+        if candidate is None:
+            return None
         arm.asked += 1
-        work = self._work(arm, space.configuration(0), "first configuration of a new structure")
+        work = self._work(arm, candidate.configuration, "first configuration of a new structure")
         self._urgent.append(work)
         return work
 

@@ -6,7 +6,7 @@ expected to gain more than the numbers that are left, learned from what requests
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from math import inf, log
 from typing import Final
@@ -20,6 +20,7 @@ from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.standing import Entry
 from kernelwright.campaign.strongest import strongest_ms
 from kernelwright.core.candidate import Candidate, Template
+from kernelwright.core.errors import MemoryFileError
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Check, Outcome, Status
 from kernelwright.generation.author import Author, Broken, Prompt, Round
@@ -291,11 +292,11 @@ class Writing:
         known = self._find(template)
         return None if known is None else without_comments(self.policy.arms[known].proposal.template)
 
-    def twin_of(self, template: Template) -> str | None:
+    def twin_of(self, template: Template, drafts: Collection[str] = ()) -> str | None:
         """A known template that is the same, or nearly: numbers are the optimiser's to find."""
         own = fingerprint(template)
         for known, other in self._fingerprints.items():
-            if own.digest == other.digest or own.is_near(other):
+            if own.digest == other.digest or (known not in drafts and own.is_near(other)):
                 return self.policy.arms[known].proposal.template.name
         return None
 
@@ -304,7 +305,9 @@ class Writing:
         return direction in self.policy.paused()
 
     async def trial(self, proposal: Proposal) -> Outcome | None:
-        """The first configuration goes to the head of the queue."""
+        """The first configuration goes to the head of the queue; what came of it in an earlier sitting counts."""
+        if (before := self._before(proposal.template.id)) is not None:
+            return before
         async with self.asking:
             work = self._urged(proposal)
         if work is None:
@@ -315,6 +318,13 @@ class Writing:
         self._waiting[work.candidate.id] = future
         self.wake()
         return await future
+
+    def _before(self, template: str) -> Outcome | None:
+        first = self.policy.first(template) if template in self.policy.arms else None
+        try:
+            return self.scene.memory.experiment(self.scene.campaign, first.id).outcome if first else None
+        except MemoryFileError:  # it was not tried
+            return None
 
     def _urged(self, proposal: Proposal) -> Work | None:
         try:

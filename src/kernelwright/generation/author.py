@@ -10,7 +10,7 @@ with the request. What is wrong with anything else is no fault of a reply, and i
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -73,7 +73,10 @@ class Focus:
 
 @dataclass
 class Round:
-    """What came of one request for structure. ``mended`` has the request and the fault of every attempt but the last."""
+    """What came of one request for structure. ``mended`` has the request and the fault of every attempt but the last.
+
+    ``again``: it is followed again, its proposals may be known already.
+    """
 
     model: str = ""
     request: str = ""
@@ -84,6 +87,7 @@ class Round:
     stops: int = 0
     repairs: int = 0
     failed: str = ""
+    again: bool = False
 
 
 class Desk(Protocol):
@@ -101,8 +105,11 @@ class Desk(Protocol):
         """Text of a known template by its id or an unambiguous start of it."""
         ...
 
-    def twin_of(self, template: Template) -> str | None:
-        """Name of a known template that is the same but for names, comments and layout."""
+    def twin_of(self, template: Template, drafts: Collection[str] = ()) -> str | None:
+        """Name of a known template that is the same but for names, comments and layout.
+
+        One of ``drafts`` (ids), which it mends, may be nearly the same.
+        """
         ...
 
     def is_paused(self, direction: str) -> bool:
@@ -110,7 +117,10 @@ class Desk(Protocol):
         ...
 
     async def trial(self, proposal: Proposal) -> Outcome | None:
-        """Evaluate a proposal's first configuration; ``None`` when the campaign ends before."""
+        """Evaluate a proposal's first configuration, or tell what came of it in an earlier sitting.
+
+        ``None`` when the campaign ends before.
+        """
         ...
 
 
@@ -146,8 +156,8 @@ class Author:
         return await self._follow_all(asked, found, done)
 
     async def take_up(self, asked: Asked) -> Round:
-        """Follow an answered request of an earlier sitting again; what was tried then is a twin of itself."""
-        done = Round(model=asked.model, request=asked.request.id)
+        """Follow an answered request of an earlier sitting again, with what came of its proposals then."""
+        done = Round(model=asked.model, request=asked.request.id, again=True)
         return await self._follow_all(asked, _read(asked.reply.text) if asked.reply else [], done)
 
     async def _follow_all(self, asked: Asked, found: Sequence[Proposed | ReplyFault], done: Round) -> Round:
@@ -204,7 +214,7 @@ class Author:
 
     async def _bring(self, found: Proposed | ReplyFault, asked: Asked, done: Round) -> None:
         """With repairs on the way."""
-        direction = ""
+        direction, drafts = "", set[str]()
         for attempt in range(self.repairs + 1):
             if isinstance(found, Proposed):
                 direction = found.direction or direction
@@ -214,26 +224,33 @@ class Author:
                 if found.kind == "tune":
                     done.focus.append(Focus(found.parent, found.focus, found.rationale))
                     return
-            result = await self._try(found, asked, direction)
+            result = await self._try(found, asked, direction, drafts, again=done.again)
             if isinstance(result, str):
                 done.templates.append(result)
                 return
-            if result is None or not result.reason or attempt == self.repairs or not self.ledger.allows:
+            if result is None or not result.reason or attempt == self.repairs:
                 done.dropped.append((result.reason or result.log) if result else "the campaign ended")
+                return
+            broken = Broken(result.code, result.reason, attempt + 1, self.repairs, direction, result.log)
+            prompt = self.desk.repair_prompt(broken)
+            if prompt.prompt not in self.repaired and not self.ledger.allows:
+                done.dropped.append(result.reason)
                 return
             done.repairs += 1
             done.mended.append(f"{asked.request.id}: {result.reason}")
-            broken = Broken(result.code, result.reason, attempt + 1, self.repairs, direction, result.log)
-            asked, answers = await self._repair(asked.model, self.desk.repair_prompt(broken))
+            asked, answers = await self._repair(asked.model, prompt)
             if not answers:
                 done.dropped.append(asked.reason)
                 return
             found = answers[0]
 
     async def _try(
-        self, found: Proposed | ReplyFault, asked: Asked, direction: str
+        self, found: Proposed | ReplyFault, asked: Asked, direction: str, drafts: set[str], *, again: bool
     ) -> "str | _Failed | None":
-        """Id of a template that was measured, what to repair (no reason: nothing can be), or nothing at the end."""
+        """Id of a template that was measured, what to repair (no reason: nothing can be), or nothing at the end.
+
+        ``drafts`` are templates that it is to mend; it becomes one of them.
+        """
         code = self._code(found)
         if isinstance(code, ReplyFault):
             return _Failed(quoted(code.text), code.reason)
@@ -243,8 +260,10 @@ class Author:
             template = parse_template(code, f"{_slug(name)}-{asked.request.id}")
         except PlanError as error:
             return _Failed(code, str(error))
-        if twin := self.desk.twin_of(template):
+        itself = again and self.desk.source_of(template.id) is not None
+        if not itself and (twin := self.desk.twin_of(template, drafts)):
             return _Failed(code, "", f"the same as {twin}")
+        drafts.add(template.id)
         if self.desk.is_paused(direction):
             return _Failed(code, "", f"the direction {direction!r} is paused")
         parent = found.parent if found.kind == "edit" else ""
