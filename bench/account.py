@@ -5,7 +5,8 @@
 Structure is the best first configuration of any template; numbers are the best configuration of any template that a
 model wrote; then what was put together of several. Times are medians of the search, by the campaign's objective; the
 last row is the duel with the baseline at the end. A memory may be packed with xz. ``--vendor`` is a vendor library's time for the same objective in ms,
-measured on the same device; ``--replies`` writes the replies for ``--model recorded:FILE``.
+measured on the same device; ``--replies`` writes the replies for ``--model recorded:FILE``. ``--templates`` lists every
+template: tries, how many passed, its best by the objective, its largest case, and whether it gives up a case for others.
 """
 
 import argparse
@@ -65,6 +66,23 @@ def steps(memory: Memory, campaign: str, templates: dict[str, TemplateRecord]) -
     return [(name, ms, ms / base) for name, ms in found]
 
 
+def by_template(memory: Memory, campaign: str) -> None:
+    names = {id_: record.name for id_, record in memory.templates(campaign).items()}
+    tries: dict[str, list[Experiment]] = {}
+    for e in memory.experiments(campaign):
+        tries.setdefault(names[e.template], []).append(e)
+    base = next(iter(tries.values()))[0].cost_ms or 0.0
+    passed = {name: [e for e in rows if e.cost_ms is not None] for name, rows in tries.items()}
+    for name in sorted(passed, key=lambda n: min((e.cost_ms or 0.0 for e in passed[n]), default=1e9)):
+        line = f"  {name:34} {len(passed[name])} of {len(tries[name])} passed"
+        if passed[name]:
+            top = min(passed[name], key=lambda e: e.cost_ms or 0.0)
+            last = top.outcome.cases[-1]
+            line += f"  {(top.cost_ms or 0.0) / base:.4f}x  {last.case} {last.median_ms:.4g} ms"
+            line += "" if top.eligible else "  gives up a case"
+        print(line)
+
+
 def replies_of(memory: Memory, campaign: str, path: Path) -> None:
     answered = [r for r in memory.requests(campaign) if r.reply is not None]
     path.write_text("".join(reply_line(r.id, ModelReply(r.reply or "")) for r in answered), encoding="utf-8")
@@ -109,6 +127,7 @@ def main() -> None:
     parser.add_argument("campaign", nargs="?", default="last")
     parser.add_argument("--vendor", type=float)
     parser.add_argument("--replies", type=Path)
+    parser.add_argument("--templates", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         packed = options.memory.suffix == ".xz"
@@ -116,6 +135,8 @@ def main() -> None:
         with Memory.open(path, create=False, read_only=True) as memory:
             campaign = memory.campaign(options.campaign)
             show(memory, campaign, options.vendor)
+            if options.templates:
+                by_template(memory, campaign.id)
             if options.replies:
                 replies_of(memory, campaign.id, options.replies)
 
