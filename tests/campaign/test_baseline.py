@@ -1,6 +1,7 @@
 """A campaign whose baseline fails, from its start to what a person is told when it is to go on."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from kernelwright.campaign.baseline import BaselineFailed
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.settings import Settings
-from kernelwright.campaign.sitting import _record, resume_campaign, start_campaign
+from kernelwright.campaign.sitting import _record, _tell_timing, resume_campaign, start_campaign
+from kernelwright.devices.base import TimingProtocol
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 from kernelwright.report import as_json, build_report
@@ -44,3 +46,21 @@ def test_a_long_name_does_not_fill_the_id() -> None:
     record = _record(named, Settings(problem="p", device="cpu"), FakeHarness({}))
     assert record.id.startswith("a" * 40 + "-2")
     assert len(record.id) < 70
+
+
+class Timed:
+    """A harness of today."""
+
+    timing = TimingProtocol()
+
+
+def test_a_campaign_that_was_timed_otherwise_is_told_so() -> None:
+    listener, told = Silent(), list[str]()
+    listener.note = told.append  # type: ignore[method-assign]
+    today = asdict(TimingProtocol())
+    older = {key: value for key, value in today.items() if key != "queue_group"}
+    for before in (None, json.dumps(today), json.dumps(older)):
+        _tell_timing(before, Timed(), listener)  # type: ignore[arg-type]
+    assert [text.partition(":")[0] for text in told] == [
+        "this version times otherwise than the one that began the campaign"
+    ]

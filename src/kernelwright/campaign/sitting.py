@@ -131,6 +131,7 @@ async def resume_campaign(
                 _harness(settings, held, listener) as harness,
             ):
                 _same_device(harness, record)
+                _tell_timing(memory.notes(record.id).get("timing"), harness, listener)
                 campaign = Campaign(
                     id=record.id,
                     settings=settings,
@@ -250,6 +251,14 @@ def _note_environment(
     if harness.sandbox.missing:
         listener.note(
             f"sandbox without: {', '.join(harness.sandbox.missing)} (kernelwright doctor tells why)"
+        )
+
+
+def _tell_timing(before: str | None, harness: LocalHarness | DetachedHarness, listener: Listener) -> None:
+    if before is not None and json.loads(before) != asdict(harness.timing):
+        listener.note(
+            "this version times otherwise than the one that began the campaign: medians of before and after do not compare,"
+            " duels do"
         )
 
 
