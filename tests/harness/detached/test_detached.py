@@ -108,12 +108,24 @@ async def test_many_requests_make_one_batch_and_results_in_the_folder_answer_at_
     assert len(list((path / "batches").iterdir())) == 2
 
 
+async def test_the_first_trip_brings_the_baseline_too(tmp_path: Path) -> None:
+    path = tmp_path / "d"
+    first = asyncio.create_task(answer(path, tmp_path / "p.jsonl", 2))
+    async with harness(path) as remote, asyncio.timeout(20):
+        await first
+        baseline = Candidate(remote.problem.baseline(), Configuration())
+        outcome = await remote.benchmark(baseline, await remote.compile(baseline))
+    assert outcome.status is Status.MEASURED
+    assert len(list((path / "batches").iterdir())) == 1
+
+
 async def test_what_an_earlier_sitting_asked_is_not_asked_under_another_screen(tmp_path: Path) -> None:
     path, results = await exchanged(tmp_path)
     async with harness(path) as remote, asyncio.timeout(20):
         mine = candidate()
-        [(source, configuration)] = remote.asked_before()
-        assert (source, configuration) == (source_id(mine.template.source), mine.configuration)
+        baseline = load_problem("vector_add").baseline_source
+        own = [(source_id(text), mine.configuration) for text in (baseline, mine.template.source)]
+        assert remote.asked_before() == own
         screen = Screen(Objective(ObjectiveName.MEAN), {"n=1": 1.0})
         asking = asyncio.create_task(remote.benchmark(mine, await remote.compile(mine), screen))
         await asyncio.sleep(0.2)
@@ -165,10 +177,10 @@ async def test_a_folder_of_results_holds_a_file_for_each_batch(
     again = await evaluate(tmp_path / "r.json", results, device="cpu", maker=MAKER)
     assert (again.skipped, again.file) == (1, first.file)
     assert (await evaluate(tmp_path / "probe.json", results, device="cpu", maker=MAKER)).file != first.file
-    assert told(capsys, path, results) == {"new": 1, "known": 1, "notes": []}
+    assert told(capsys, path, results) == {"new": 1, "known": 2, "notes": []}
     _, others = await exchanged(tmp_path / "elsewhere", "of another campaign")
     (results / f"others{RESULTS}").write_bytes(others.read_bytes())
-    assert told(capsys, path, results) == {"new": 0, "known": 2, "notes": ["is of other campaigns"]}
+    assert told(capsys, path, results) == {"new": 0, "known": 3, "notes": ["is of other campaigns"]}
 
 
 def told(capsys: pytest.CaptureFixture[str], path: Path, results: Path) -> dict[str, object]:

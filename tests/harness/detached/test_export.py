@@ -60,7 +60,7 @@ def test_it_waits_for_a_campaign_that_has_not_begun_and_takes_what_it_asks(
     assert file.exists()
     told = capsys.readouterr()
     assert told.err.count("no campaign runs there yet") == 1
-    assert "1 items" in told.out
+    assert "2 items" in told.out
     # What was asked stays; who exports it now learns that nobody waits.
     assert export_batch([path], file) == 0
     assert "for one that is resumed" in capsys.readouterr().err

@@ -111,6 +111,7 @@ class DetachedHarness:
         try:
             if self.folder.device is None:
                 self.notify(f"waiting for the device's facts: kernelwright export-batch {self.folder.path}")
+                self._foresee_baseline()
                 await self._ask(Item(kind="probe"), {})
             self._header = self.folder.device
             assert self._header is not None, "the first results brought it"
@@ -291,6 +292,12 @@ class DetachedHarness:
         item, sources = item_about(kind, candidate)
         if self._turns[self._id(item)] == 0:
             self._put(self._id(item), item, sources)
+
+    def _foresee_baseline(self) -> None:
+        """It is what a campaign asks first, and costs no trip of its own where it needs no facts of the device."""
+        baseline = self.problem.baseline()
+        if not baseline.plan.tunables:
+            self._foresee("benchmark", Candidate(baseline, Configuration()))
 
     def _id(self, item: Item) -> str:
         return item_id(self._library_id if item.kind == "library" else self._terms_id, item)
