@@ -139,6 +139,9 @@ class Played:
             cases=tuple(DuelCase(case.id, ours, theirs, "clock") for case, ours, theirs in found),
         )
 
+    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
+        """Nothing travels."""
+
     async def against_library(
         self, challenger: Built, rounds: int, cases: Collection[str] | None = None
     ) -> DuelResult:

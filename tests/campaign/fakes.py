@@ -122,6 +122,9 @@ class FakeHarness:
             samples.append(tuple(time * (1 + 0.001 * ((7 * i + phase) % 5 - 2)) for i in range(rounds)))
         return DuelResult(Status.MEASURED, cases=(DuelCase("n=1", samples[0], samples[1], "clock"),))
 
+    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
+        pass
+
     async def against_library(
         self,
         challenger: Built,

@@ -6,11 +6,11 @@ from dataclasses import asdict
 from functools import partial
 from typing import Final
 
-from kernelwright.campaign.duels import Duels
+from kernelwright.campaign.duels import CONFIRMATION_LOOKS, Duels
 from kernelwright.campaign.result import Confirmation
 from kernelwright.campaign.scene import Past, Scene
 from kernelwright.campaign.standing import Entry
-from kernelwright.campaign.strongest import Strongest
+from kernelwright.campaign.strongest import ONE_TRIP, Strongest
 from kernelwright.campaign.verification import Verification
 from kernelwright.harness.protocol import SanitizerResult
 
@@ -81,6 +81,7 @@ class Succession:
                     break
             leader = self._scene.standing.incumbent
             confirmation = None
+            self._foresee(leader or baseline, baseline)
             if await self._is_sound(leader):
                 confirmation = await self._duels.confirm(baseline)
                 self._hail()
@@ -92,6 +93,12 @@ class Succession:
                 return confirmation
         self._scene.listener.note("no incumbent that stands every check was found at the end")
         return None
+
+    def _foresee(self, leader: Entry, baseline: Entry) -> None:
+        scene = self._scene
+        if leader.candidate != baseline.candidate:
+            winner, base = scene.candidates[leader.candidate], scene.candidates[baseline.candidate]
+            scene.harness.foresee_end(winner, base, CONFIRMATION_LOOKS[0], ONE_TRIP[0])
 
     async def _is_sound(self, leader: Entry | None) -> bool:
         await self._verification.sanitize(final=True)

@@ -301,6 +301,9 @@ class LocalHarness:
         """Two candidates in turn. Raises HarnessError also when a binary is not kept any more: compile again."""
         return await self._lane.duel(self._kept(challenger), self._kept(incumbent), rounds, cases)
 
+    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
+        """The device is here: nothing travels."""
+
     async def against_library(
         self, challenger: Built, rounds: int, cases: Collection[str] | None = None
     ) -> DuelResult:
@@ -309,9 +312,8 @@ class LocalHarness:
         Raises HarnessError also when the binary is not kept any more: compile again.
         """
         if self.facts.kind != "cuda":
-            return DuelResult(
-                Status.NOT_RUN, f"vendor libraries are asked on GPUs only, this is {self.device}"
-            )
+            reason = f"vendor libraries are asked on GPUs only, this is {self.device}"
+            return DuelResult(Status.NOT_RUN, reason)
         if not self.problem.library_source:
             return DuelResult(Status.NOT_RUN, f"{self.problem.name} names no vendor library (library.py)")
         return await self._lane.duel(self._kept(challenger), None, rounds, cases)
@@ -357,9 +359,8 @@ class LocalHarness:
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
         """compute-sanitizer's tools on the smallest case and a size off the list.
 
-        On the cpu its checked mode, on two cases and the trials.
-
-        Raises HarnessError also when the binary is not kept any more: compile again.
+        On the cpu its checked mode, on two cases and the trials. Raises HarnessError also when the
+        binary is not kept any more: compile again.
         """
         built = self._kept(Built(candidate, compiled))
         if self.facts.kind != "cuda":

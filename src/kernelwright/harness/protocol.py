@@ -145,6 +145,10 @@ class Harness(Protocol):
         """The same with the vendor library that the problem names; NOT_RUN where it cannot be had."""
         ...
 
+    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
+        """What a campaign's end will ask of its winner, for a harness to which every request is a trip."""
+        ...
+
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
         """compute-sanitizer's tools on the smallest case and a size off the list, where they can be had."""
         ...

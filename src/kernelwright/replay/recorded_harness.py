@@ -90,6 +90,9 @@ class RecordedHarness:
             return DuelResult(Status.NOT_RUN, "the memory has no such duel")
         return DuelResult(Status.MEASURED, cases=tuple(parts))
 
+    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
+        """Nothing travels."""
+
     async def against_library(
         self, challenger: Built, rounds: int, cases: Collection[str] | None = None
     ) -> DuelResult:

@@ -134,6 +134,33 @@ async def test_what_an_earlier_sitting_asked_is_not_asked_under_another_screen(t
         assert (await asking).status is Status.MEASURED
 
 
+async def test_a_check_in_full_is_never_answered_by_an_earlier_sittings_screening(tmp_path: Path) -> None:
+    path, _ = await exchanged(tmp_path)
+    mine, screen = candidate("x"), Screen(Objective(ObjectiveName.MEAN), {"n=1": 1.0})
+    async with harness(path) as remote:
+        asking = asyncio.create_task(remote.benchmark(mine, await remote.compile(mine), screen))
+        await until_pending(Folder(path), 2)
+        asking.cancel()
+    async with harness(path) as remote:
+        asking = asyncio.create_task(remote.benchmark(mine, await remote.compile(mine)))
+        await until_pending(Folder(path), 3)
+        asking.cancel()
+
+
+async def test_one_trip_brings_all_that_an_end_asks(tmp_path: Path) -> None:
+    path, _ = await exchanged(tmp_path)
+    async with harness(path) as remote, asyncio.timeout(20):
+        winner, baseline = [Built(c, await remote.compile(c)) for c in (candidate("a"), candidate("b"))]
+        remote.foresee_end(winner.candidate, baseline.candidate, 8, 16)
+        await answer(path, tmp_path / "end.jsonl", 3)  # and what was asked before
+        assert (await remote.benchmark(winner.candidate, winner.compiled)).status is Status.MEASURED
+        for _ in range(2):
+            look = await remote.duel(winner, baseline, 8)
+            assert len(look.cases[0].challenger_ms) == 8
+        kinds = [item.kind for batch in Folder(path).pending() for item in batch.items.values()]
+        assert set(kinds) <= {"sanitize"}, "all but the turn of the sanitizer, which a real winner had before"
+
+
 async def test_the_second_of_two_equal_requests_is_a_measurement_of_its_own(tmp_path: Path) -> None:
     path, results = await exchanged(tmp_path)
     import_results([path], results)

@@ -197,8 +197,11 @@ class DetachedHarness:
             else None
         )
         item, sources = item_about("benchmark", candidate, screen=known)
-        # One of an earlier sitting had another screen, which only decides how many runs a clear loser gets.
-        result = await self._ask(self._earlier.pop(subject_of(item), item), sources)
+        if (
+            screen is not None
+        ):  # without one every check is to run; an earlier sitting's may have left some out
+            item = self._earlier.pop(subject_of(item), item)
+        result = await self._ask(item, sources)
         assert result.outcome is not None
         if compiled.seconds and "compile" not in result.outcome.seconds:
             result.outcome.seconds["compile"] = compiled.seconds
@@ -222,7 +225,8 @@ class DetachedHarness:
         key = (both[0].id, both[1].id, chosen)
         fought, self._fought = self._fought, None
         if fought is None or fought[0] != key:
-            self._foresee("sanitize", challenger.candidate)
+            if self._turns[self._id(item_about("sanitize", challenger.candidate)[0])] == 0:
+                self._foresee("sanitize", challenger.candidate)
             result = await self._about("duel", *both, rounds=max(rounds, DUEL_ROUNDS), cases=chosen)
             assert result.dueled is not None
             fought = (key, result.dueled)
@@ -238,22 +242,29 @@ class DetachedHarness:
 
         None is made where the answer is known: no library, no GPU, or a version that may not know the request.
         """
-        if self.facts.kind != "cuda":
-            return DuelResult(
-                Status.NOT_RUN, f"vendor libraries are asked on GPUs only, not on {self.facts.kind}"
-            )
-        if not self.problem.library_source:
-            return DuelResult(Status.NOT_RUN, f"{self.problem.name} names no vendor library (library.py)")
-        if self._header is not None and self._header.kernelwright != __version__:
-            there = self._header.kernelwright
-            return DuelResult(
-                Status.NOT_RUN,
-                f"PyTorch is not asked where kernelwright is {there}, here it is {__version__}",
-            )
+        if reason := self._no_library():
+            return DuelResult(Status.NOT_RUN, reason)
         chosen = self._chosen(cases)
         result = await self._about("library", challenger.candidate, rounds=rounds, cases=chosen)
         assert result.dueled is not None
         return result.dueled
+
+    def _no_library(self) -> str:
+        if self.facts.kind != "cuda":
+            return f"vendor libraries are asked on GPUs only, not on {self.facts.kind}"
+        if not self.problem.library_source:
+            return f"{self.problem.name} names no vendor library (library.py)"
+        if self._header is not None and self._header.kernelwright != __version__:
+            there = self._header.kernelwright
+            return f"PyTorch is not asked where kernelwright is {there}, here it is {__version__}"
+        return ""
+
+    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
+        """What a campaign's end asks in turn: one trip brings all of it."""
+        self._foresee("benchmark", winner)
+        self._foresee("duel", winner, baseline, rounds=max(duel, DUEL_ROUNDS))
+        if not self._no_library():
+            self._foresee("library", winner, rounds=library)
 
     def _chosen(self, cases: Collection[str] | None) -> tuple[str, ...] | None:
         """In the problem's order; ``None`` is all."""
@@ -287,11 +298,11 @@ class DetachedHarness:
     async def _about(self, kind: str, *candidates: Candidate, **values: object) -> Result:
         return await self._ask(*item_about(kind, *candidates, **values))
 
-    def _foresee(self, kind: str, candidate: Candidate) -> None:
-        """Let the first request of a kind about a candidate travel now; who makes it later finds the result."""
-        item, sources = item_about(kind, candidate)
-        if self._turns[self._id(item)] == 0:
-            self._put(self._id(item), item, sources)
+    def _foresee(self, kind: str, *candidates: Candidate, **values: object) -> None:
+        """Let the next request of a kind about candidates travel now; who makes it later finds the result."""
+        item, sources = item_about(kind, *candidates, **values)
+        item = item.model_copy(update={"turn": self._turns[self._id(item)]})
+        self._put(self._id(item), item, sources)
 
     def _foresee_baseline(self) -> None:
         """It is what a campaign asks first, and costs no trip of its own where it needs no facts of the device."""
