@@ -97,3 +97,45 @@ async def test_a_fault_of_the_harness_ends_all_lanes() -> None:
     lanes, _ = scheduler(Broken({}), 10)
     with pytest.raises(HarnessError, match="device lost"):
         await lanes.run(asyncio.Event())
+
+
+async def test_what_is_due_is_done_while_no_candidate_comes() -> None:
+    stop, news, calls, busy = asyncio.Event(), [asyncio.Event()], list[bool](), [False]
+
+    async def between() -> None:
+        calls.append(scheduler.device.locked())
+
+    scheduler = Scheduler(FakeHarness({}), 1, _none, _unknown, _ignored, _done, between=between)
+    caring = asyncio.create_task(scheduler.care(stop, lambda: not busy[0], lambda: news[0]))
+
+    async def something_happens() -> None:
+        news[0].set()
+        news[0] = asyncio.Event()
+        await asyncio.sleep(0.02)
+
+    await asyncio.sleep(0.02)
+    assert calls == [True], "also before anything has happened, as after a kill"
+    await something_happens()
+    assert len(calls) == 2
+    busy[0] = True
+    await something_happens()
+    assert len(calls) == 2
+    stop.set()
+    async with asyncio.timeout(1):
+        await caring
+
+
+async def _none() -> None:
+    """No work."""
+
+
+def _unknown(*_: object) -> None:
+    """Nothing was measured before."""
+
+
+def _ignored(_: object) -> None:
+    """Nobody listens."""
+
+
+async def _done(*_: object) -> None:
+    """Nothing is kept."""

@@ -13,6 +13,7 @@ from kernelwright.campaign.events import Silent
 from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.writers import _Numbers
 from kernelwright.campaign.writing import Writing
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Outcome, Status
@@ -166,6 +167,13 @@ async def test_every_failed_attempt_is_told_and_names_the_model_once(
     assert len(model.asked[1].prompt) < 1000
 
 
+async def test_small_templates_that_are_all_tried_do_not_keep_models_from_being_asked(memory: Memory) -> None:
+    model = Scripted(["".join(proposal(f"t{i}", values=1) for i in (1, 10, 11, 12)), proposal("t4")])
+    result = await make(memory, model, young_budget=8, proposals=2, seconds=5.0, max_requests=2).run()
+    assert len(model.asked) == 2
+    assert result.incumbent.description.startswith("t4-0002")
+
+
 async def test_the_caps_on_requests_and_money_hold(memory: Memory) -> None:
     model = Scripted([proposal(f"t{i}") for i in range(10, 40)])
     await make(memory, model, max_cost_usd=0.35).run()
@@ -260,14 +268,25 @@ async def test_an_answered_request_is_never_asked_over(memory: Memory) -> None:
     await make(memory, Scripted([]), max_requests=0).run()
     for number, state in (("0001", "answered"), ("0002", "asked"), ("0003", "answered")):
         reply = STOP if state == "answered" else None
+        purpose = "structure" if number == "0002" else "repair"
         memory.request(
-            RequestRecord("c1", number, "scripted:x", "repair", state, "i", f"prompt {number}", reply)
+            RequestRecord("c1", number, "scripted:x", purpose, state, "i", f"prompt {number}", reply)
         )
     model = Scripted([STOP, STOP, STOP])
     await again(memory, model).run()
     assert [request.id for request in model.asked[:2]] == ["0002", "0004"]
     kept = {record.id: record.prompt for record in memory.requests("c1")}
     assert (kept["0001"], kept["0003"]) == ("prompt 0001", "prompt 0003")
+
+
+async def test_what_was_only_asked_keeps_its_number(memory: Memory) -> None:
+    """Three repairs waited when the campaign died; they come again in another order, behind a new structure."""
+    kept = [RequestRecord("c1", f"000{n}", "m", "repair", "asked", "i", f"mend {n}", None) for n in (2, 3, 4)]
+    numbers = _Numbers({"0001"}, kept)
+    assert [numbers("repair", f"mend {n}") for n in (4, 2)] == ["0004", "0002"]
+    assert [numbers("structure", "more"), numbers("repair", "mend 7")] == ["0005", "0006"]
+    assert numbers("repair", "mend 3") == "0003"
+    assert numbers("repair", "mend 3") == "0007"
 
 
 class Late(Scripted):

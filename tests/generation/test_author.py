@@ -91,7 +91,7 @@ def author(model: Scripted, desk: FakeDesk, kept: list[Asked] | None = None, **l
     """An author with one model."""
     numbers = iter(range(1, 1000))
     book = Ledger((kept if kept is not None else []).append, **ledger)  # type: ignore[arg-type]
-    return Author({model.name: model}, Bandit((model.name,)), book, desk, lambda: f"{next(numbers):04d}")
+    return Author({model.name: model}, Bandit((model.name,)), book, desk, lambda *_: f"{next(numbers):04d}")
 
 
 async def test_a_good_reply_is_tried_and_kept() -> None:
@@ -104,6 +104,21 @@ async def test_a_good_reply_is_tried_and_kept() -> None:
     assert desk.tried[0].proposer == "scripted:x"
     assert desk.tried[0].template.name == "tiles-0001"
     assert [entry.state for entry in kept] == ["asked", "answered"]
+
+
+async def test_a_repair_is_tried_though_its_direction_is_paused_meanwhile() -> None:
+    class Pausing(FakeDesk):
+        """Numbers of the draft that failed besides have paused its direction."""
+
+        def repair_prompt(self, broken: Broken) -> Prompt:
+            self.paused.add(broken.direction)
+            return super().repair_prompt(broken)
+
+    desk = Pausing([BAD])
+    done = await author(Scripted([reply(), reply(" int c; ")]), desk).round(1)
+    assert done.templates == [desk.tried[-1].template.id]
+    again = await author(Scripted([reply(" int d; ")]), desk).round(1)
+    assert again.dropped == ["the direction 'tiles' is paused"]
 
 
 async def test_failures_go_back_until_it_works() -> None:
@@ -196,7 +211,7 @@ async def test_of_two_models_the_failing_one_is_left_alone() -> None:
         Bandit(("bad:x", "good:x")),
         book,
         FakeDesk(),
-        lambda: str(next(numbers)),
+        lambda *_: str(next(numbers)),
     )
     for _ in range(12):
         await writer.round(1)

@@ -22,7 +22,7 @@ from kernelwright.campaign.places import Places
 from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.scene import Past, Scene
-from kernelwright.campaign.scheduler import Scheduler, unless
+from kernelwright.campaign.scheduler import Scheduler, cancelled, unless
 from kernelwright.campaign.seeing import Seeing
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.specialists import put_together
@@ -163,7 +163,11 @@ class Campaign:
             screen=self._screen,
         )
         deadline = asyncio.get_running_loop().call_later(self.budget.left, self.stop.set)
-        writing = asyncio.create_task(self.writing.run(self.stop))
+        beside = [
+            asyncio.create_task(self.writing.run(self.stop)),
+            asyncio.create_task(scheduler.care(self.stop, lambda: not self._in_flight, lambda: self._news)),
+        ]
+        beside[1].add_done_callback(lambda _: self.stop.set())  # it goes on to the end, or failed
         if self.submitting is not None:
             self.submitting.start(baseline, self.stop)
         try:
@@ -172,15 +176,12 @@ class Campaign:
         finally:
             self.stop.set()
             deadline.cancel()
-            await self._end(writing)
-
-    async def _end(self, writing: "asyncio.Task[None]") -> None:
-        """Requests in flight are given up with the search; a fault of ours in them is not hidden."""
-        writing.cancel()
-        await asyncio.wait({writing})
-        await self.writing.seeing.close()
-        if not writing.cancelled() and (error := writing.exception()) is not None:
-            raise error
+            errors = await cancelled(
+                beside
+            )  # requests in flight are given up, a fault of ours in them is not hidden
+            await self.writing.seeing.close()
+            for error in errors:
+                raise error
 
     async def _measure_baseline(self) -> Entry:
         work = baseline_work(self.problem, self.harness.facts)
@@ -232,9 +233,9 @@ class Campaign:
         """A candidate that was never tried; the surrogate works in a thread, so that the lanes go on."""
         leader, kept = self.standing.incumbent, self.writing.reserved
         best = self.objective.cost(leader.times) if leader else None
-        patient = self.writing.may_bring_more
-        fresh = self.budget.short(self._started, kept) or (patient and self._crowded)
-        ask = partial(self.policy.next, best, fresh=fresh, patient=patient)
+        fresh = self.budget.short(self._started, kept) or (self.writing.may_bring_more and self._crowded)
+        unproven = self.writing.unproven(alone=self.harness.exclusive)
+        ask = partial(self.policy.next, best, fresh=fresh, unproven=unproven)
         while (work := await asyncio.to_thread(ask)) is not None:
             if work.candidate.id not in self.candidates:
                 self.candidates[work.candidate.id] = work.candidate

@@ -90,16 +90,16 @@ class Policy:
             optimiser = self.make_optimiser(self.make_space(proposal), seed)
             self.arms[proposal.template.id] = Arm(proposal, optimiser)
 
-    def next(self, best_cost: float | None, *, fresh: bool = False, patient: bool = False) -> Work | None:
+    def next(self, best_cost: float | None, *, fresh: bool = False, unproven: float = inf) -> Work | None:
         """The next candidate, or ``None`` when nothing can be asked now.
 
-        ``fresh`` asks of new templates only, ``patient`` of none whose every try failed: a fault of the structure fails
-        with all numbers alike, and many tries at once (a detached device) would be spent before its repair comes.
+        ``fresh`` asks of new templates only. ``unproven`` are the most tries of a template of which nothing passed yet:
+        a fault of the structure fails with all numbers alike, and they would be spent before its repair comes.
         """
         if self._urgent:
             return self._urgent.popleft()
         open_arms = [a for a in self._open() if not fresh or a.asked < self.settings.young_budget]
-        open_arms = [a for a in open_arms if not patient or not self._hopeless(a, a.asked)]
+        open_arms = [a for a in open_arms if a.measured or a.asked < unproven]
         arms = [arm for arm in open_arms if arm.paused_until <= self.finished] or open_arms
         while arms:
             arm, why = self._choose(arms, best_cost)
@@ -114,10 +114,6 @@ class Policy:
         """Templates of which something is left to ask."""
         most = inf if self.settings.tuning else 1
         return [arm for arm in self.arms.values() if arm.asked < most and not arm.optimiser.exhausted]
-
-    def _hopeless(self, arm: Arm, tries: int) -> bool:
-        """Whether nothing of a template passed in twice the tries that a new one gets."""
-        return not arm.measured and tries >= 2 * self.settings.young_budget
 
     def first(self, template: str) -> Candidate | None:
         """The first configuration of a known template; ``None`` when it has none that can be listed."""
@@ -161,9 +157,16 @@ class Policy:
         return bool(matching)
 
     @property
+    def young(self) -> int:
+        """Templates that have not had their short numeric budget, as far as they have numbers left."""
+        return sum(arm.asked < self.settings.young_budget for arm in self._open())
+
+    @property
     def is_exhausted(self) -> bool:
         """Whether no optimiser has anything left to ask that may pass."""
-        return not self._urgent and all(self._hopeless(arm, arm.told) for arm in self._open())
+        return not self._urgent and all(
+            not arm.measured and arm.told >= self.settings.young_budget for arm in self._open()
+        )
 
     def numeric_rate(self, best_cost: float | None) -> float:
         """Expected gain in log time per second of the device, of the best next configuration."""

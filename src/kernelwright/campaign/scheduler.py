@@ -6,8 +6,8 @@ waits for its place there, so nothing is chosen long before the device can use i
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kernelwright.campaign.policy import Work
@@ -39,6 +39,8 @@ class Scheduler:
     done: Callable[[Work, Outcome], Awaitable[None]]
     between: Callable[[], Coroutine[Any, Any, None]] = _nothing
     screen: Callable[[], Screen | None] = lambda: None
+    device: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by whoever uses the device."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until there is no more work or ``stop`` is set; the experiment on the device is always finished.
@@ -46,15 +48,25 @@ class Scheduler:
         A HarnessError in one lane ends all lanes.
         """
         places = asyncio.Semaphore(self.harness.places)
-        device = asyncio.Lock()
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self.compile_workers + self.harness.places):
-                    group.create_task(self._lane(places, device, stop))
+                    group.create_task(self._lane(places, stop))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
-    async def _lane(self, places: asyncio.Semaphore, device: asyncio.Lock, stop: asyncio.Event) -> None:
+    async def care(
+        self, stop: asyncio.Event, idle: Callable[[], bool], news: Callable[[], asyncio.Event]
+    ) -> None:
+        """What is due between candidates does not wait for one while none is in flight: a model may take minutes."""
+        while not stop.is_set():
+            next_news = news()
+            if idle() and not self.device.locked():
+                async with self.device:
+                    await unless(stop, self.between())
+            await unless(stop, next_news.wait())
+
+    async def _lane(self, places: asyncio.Semaphore, stop: asyncio.Event) -> None:
         while not stop.is_set():
             work = await self.take()
             if work is None:
@@ -66,21 +78,19 @@ class Scheduler:
                 await self.done(work, compiled.as_outcome())
                 continue
             async with places:
-                outcome = self.known(work, compiled) or await self._measure(work, compiled, device, stop)
+                outcome = self.known(work, compiled) or await self._measure(work, compiled, stop)
             if outcome is not None:
                 await self.done(work, outcome)
-            if not self.harness.exclusive and not device.locked():
-                async with device:
+            if not self.harness.exclusive and not self.device.locked():
+                async with self.device:
                     await unless(stop, self.between())
 
-    async def _measure(
-        self, work: Work, compiled: CompileResult, device: asyncio.Lock, stop: asyncio.Event
-    ) -> Outcome | None:
+    async def _measure(self, work: Work, compiled: CompileResult, stop: asyncio.Event) -> Outcome | None:
         if not self.harness.exclusive:
             # Nothing is lost when the budget ends first: the request stays where it was queued.
             self.started(work)
             return await unless(stop, self.harness.benchmark(work.candidate, compiled, self.screen()))
-        async with device:
+        async with self.device:
             if not stop.is_set():
                 await self.between()
             if stop.is_set():
@@ -100,3 +110,11 @@ async def unless(stop: asyncio.Event, call: Coroutine[Any, Any, T]) -> T | None:
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+async def cancelled(tasks: Sequence["asyncio.Task[None]"]) -> list[BaseException]:
+    """End tasks; what went wrong in them before."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    return [error for task in tasks if not task.cancelled() and (error := task.exception()) is not None]

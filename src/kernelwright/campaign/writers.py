@@ -1,7 +1,7 @@
 """Puts the writing side of a campaign together: models, author, ledger, prompts, and what is kept of requests."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 
 from kernelwright.campaign.aim import Aim
@@ -14,7 +14,7 @@ from kernelwright.core.objective import Objective
 from kernelwright.generation.author import Author
 from kernelwright.generation.bandit import Bandit
 from kernelwright.generation.base import Proposal
-from kernelwright.generation.ledger import Asked, Ledger
+from kernelwright.generation.ledger import Asked, Ledger, Purpose
 from kernelwright.generation.model import Model, ModelReply, ModelRequest, Usage
 from kernelwright.generation.prompt import PromptBuilder
 from kernelwright.harness.rules.text import describe
@@ -87,10 +87,12 @@ def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writi
     )
     bandit = Bandit(tuple(models))
     known: set[str] = set()
+    waiting: list[RequestRecord] = []
     repaired: dict[str, Asked] = {}
     for record in scene.memory.requests(scene.campaign):
-        if record.state == "asked":
-            continue  # killed while it waited: the request is made again under the same number
+        if record.state == "asked":  # killed while it waited: the request is made again under the same number
+            waiting.append(record)
+            continue
         known.add(record.id)
         asked = _asked(record)
         ledger.recall(asked)
@@ -106,16 +108,31 @@ def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writi
         bandit=bandit,
         ledger=ledger,
         desk=writing,
-        next_id=_free_numbers(known).__next__,
+        next_id=_Numbers(known, waiting),
         repairs=settings.repairs,
         timeout_s=settings.model_timeout_s,
         repaired=repaired,
     )
 
 
-def _free_numbers(known: set[str]) -> Iterator[str]:
-    """Numbers of requests that no answered request has: one that was only asked is asked again."""
-    return (number for number in map("{:04d}".format, count(1)) if number not in known)
+class _Numbers:
+    """Numbers of requests. One that was only asked is asked again under its own: the same repair, or the next structure."""
+
+    def __init__(self, known: set[str], waiting: Sequence[RequestRecord]) -> None:
+        self._waiting = list(waiting)
+        taken = known | {record.id for record in waiting}
+        self._free: Iterator[str] = (
+            number for number in map("{:04d}".format, count(1)) if number not in taken
+        )
+
+    def __call__(self, purpose: Purpose, prompt: str) -> str:
+        same = [
+            r for r in self._waiting if r.purpose == purpose and (purpose != "repair" or r.prompt == prompt)
+        ]
+        if not same:
+            return next(self._free)
+        self._waiting.remove(same[0])
+        return same[0].id
 
 
 def _record(campaign: str, asked: Asked) -> RequestRecord:

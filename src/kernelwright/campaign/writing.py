@@ -123,7 +123,7 @@ class Writing:
         """Rounds of requests until the campaign stops, the money is spent or the models see nothing more."""
         if self._unfinished is not None and self.author is not None:
             self.busy = True
-            await unless(stop, self.author.take_up(self._unfinished))
+            self._say(await unless(stop, self.author.take_up(self._unfinished)))
         while not stop.is_set() and self.author is not None:
             if reason := self._over():
                 self.stopped = reason
@@ -155,6 +155,15 @@ class Writing:
         """Evaluations that proposals on their way will need: numbers of known templates leave them alone."""
         return self.settings.proposals * self.settings.young_budget if self.busy else 0
 
+    def unproven(self, *, alone: bool) -> float:
+        """Most tries of a template of which nothing passed yet: a few, and first one ``alone`` while it may be mended.
+
+        On another machine several travel at once: most templates pass, and a trip costs more than tries.
+        """
+        if not self.may_bring_more:
+            return inf
+        return 1 if alone and self.busy else self.settings.young_budget
+
     @property
     def may_bring_more(self) -> bool:
         """Whether templates can still come."""
@@ -171,10 +180,7 @@ class Writing:
         island = self._choice.island if self._choice else 0
         for template in done.templates:
             self.islands.settle(template, island)
-        for reason in done.mended:
-            self._tell(done, reason, "asked again after ")
-        for reason in done.dropped:
-            self._tell(done, reason, "a proposal was dropped: ")
+        self._say(done)
         for focus in done.focus:
             known = self._find(focus.template)
             async with self.asking:
@@ -182,6 +188,15 @@ class Writing:
             if found:
                 self.wake()
         self._stops = self._stops + 1 if done.stops and not done.templates else 0
+
+    def _say(self, done: Round | None) -> None:
+        """What became of proposals that did not come to be templates."""
+        if done is None:
+            return
+        for reason in done.mended:
+            self._tell(done, reason, "asked again after ")
+        for reason in done.dropped:
+            self._tell(done, reason, "a proposal was dropped: ")
 
     def _tell(self, done: Round, reason: str, what: str = "") -> None:
         """Failures of a model name it already."""
@@ -208,8 +223,7 @@ class Writing:
 
     def _wanted(self) -> bool:
         """Whether structure is the better use of the next minutes."""
-        young = [arm for arm in self.policy.arms.values() if arm.asked < self.settings.young_budget]
-        if len(young) > self.settings.proposals:
+        if self.policy.young > self.settings.proposals:
             return False
         if self.policy.is_exhausted or self.stagnant:
             return True

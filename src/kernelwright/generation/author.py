@@ -126,7 +126,7 @@ class Desk(Protocol):
 
 @dataclass
 class Author:
-    """Asks models for structure. ``next_id`` numbers requests through the whole campaign.
+    """Asks models for structure. ``next_id`` numbers requests through the whole campaign, by purpose and prompt.
 
     ``repaired`` are answered repairs of the round that :meth:`take_up` follows again, by prompt: paid for once.
     """
@@ -135,7 +135,7 @@ class Author:
     bandit: Bandit
     ledger: Ledger
     desk: Desk
-    next_id: Callable[[], str]
+    next_id: Callable[[Purpose, str], str]
     repairs: int = REPAIRS
     timeout_s: float = 600.0
     max_output_tokens: int = 16_000
@@ -175,7 +175,11 @@ class Author:
     ) -> tuple[Asked, Sequence[Proposed | ReplyFault]]:
         """The request as it ended and what its reply says; nothing when there is no reply."""
         request = ModelRequest(
-            self.next_id(), prompt.instructions, prompt.prompt, self.timeout_s, self.max_output_tokens
+            self.next_id(purpose, prompt.prompt),
+            prompt.instructions,
+            prompt.prompt,
+            self.timeout_s,
+            self.max_output_tokens,
         )
         asked = self.ledger.ask(request, name, purpose)
         record = self.bandit.records[name]
@@ -263,9 +267,10 @@ class Author:
         itself = again and self.desk.source_of(template.id) is not None
         if not itself and (twin := self.desk.twin_of(template, drafts)):
             return _Failed(code, "", f"the same as {twin}")
-        drafts.add(template.id)
-        if self.desk.is_paused(direction):
+        new = not itself and not drafts  # a repair was asked for
+        if new and self.desk.is_paused(direction):
             return _Failed(code, "", f"the direction {direction!r} is paused")
+        drafts.add(template.id)
         parent = found.parent if found.kind == "edit" else ""
         proposal = Proposal(
             template=template,

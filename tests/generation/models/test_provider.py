@@ -159,7 +159,7 @@ async def test_two_providers_one_failing_and_a_cap_on_requests(provider: Maker) 
         models = {"bad": provider(bad), "good": provider(good)}
         numbers = iter(range(99))
         book = Ledger(lambda _: None, max_requests=8)
-        author = Author(models, Bandit(("bad", "good")), book, FakeDesk(), lambda: str(next(numbers)))
+        author = Author(models, Bandit(("bad", "good")), book, FakeDesk(), lambda *_: str(next(numbers)))
 
         async def no_wait(_: float) -> None:
             pass
