@@ -13,7 +13,7 @@ from kernelwright.cli.options import DeviceOption, JsonOption, StrictOption, pic
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.harness.detached.evaluate import evaluate
-from kernelwright.harness.detached.folder import RESULTS, Folder, import_results
+from kernelwright.harness.detached.folder import RESULTS, Folder, Imported, import_results
 from kernelwright.harness.detached.records import Batch, Bundle
 
 POLL_S: Final = 0.5
@@ -114,24 +114,38 @@ def import_batch(
     as_json: JsonOption = False,
 ) -> int:
     """Verify results of another machine and give them to the campaigns that wait for them."""
-    several = results.is_dir()
-    found = [(file, import_results(folders, file, others_too=several)) for file in _results(results)]
+    found, faults = _imported(folders, results)
+    for fault in faults:
+        _tell(f"error: {fault}")
     if as_json:
         notes = [note for _, done in found for note in done.notes]
         sums = {"new": sum(d.new for _, d in found), "known": sum(d.known for _, d in found)}
-        typer.echo(json.dumps({**sums, "notes": notes}))
-        return 0
+        typer.echo(json.dumps({**sums, "notes": notes, "faults": faults}))
+        return 2 if faults else 0
     for file, done in found:
         typer.echo(f"{file}: {done.new} new results, {done.known} known")
         for note in done.notes:
             typer.echo(f"note: {note}")
-    return 0
+    return 2 if faults else 0
+
+
+def _imported(folders: list[Path], results: Path) -> tuple[list[tuple[Path, Imported]], list[str]]:
+    """What each file brought, and what is wrong with files of a folder: the others count all the same."""
+    if not results.is_dir():
+        return [(results, import_results(folders, results))], []
+    found, faults = [], []
+    for file in _results(results):
+        try:
+            found.append((file, import_results(folders, file, others_too=True)))
+        except UserError as error:
+            faults.append(str(error))
+    if not faults and not any(done.new or done.known for _, done in found):
+        raise UserError(f"{results}: has nothing that was asked for in {', '.join(map(str, folders))}")
+    return found, faults
 
 
 def _results(path: Path) -> list[Path]:
-    """A file, or a folder's files by the name that evaluate-batch gives."""
-    if not path.is_dir():
-        return [path]
+    """A folder's files by the name that evaluate-batch gives."""
     found = sorted(path.glob(f"*{RESULTS}"))
     if not found:
         raise UserError(f"{path}: holds no *{RESULTS}: give what evaluate-batch wrote")

@@ -47,7 +47,7 @@ SlowOption = Annotated[
     bool | None,
     typer.Option(
         "--slow-cases/--full-cases",
-        help="The problem's smaller cases, or all. By default small on cpu, full on cuda.",
+        help="The problem's smaller cases, or all. By default small on cpu, full on cuda and elsewhere.",
     ),
 ]
 StrictOption = Annotated[

@@ -11,6 +11,7 @@ import pytest
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.sitting import start_campaign
+from kernelwright.cli.detached import import_batch
 from kernelwright.cli.main import main
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
@@ -204,16 +205,28 @@ async def test_a_folder_of_results_holds_a_file_for_each_batch(
     again = await evaluate(tmp_path / "r.json", results, device="cpu", maker=MAKER)
     assert (again.skipped, again.file) == (1, first.file)
     assert (await evaluate(tmp_path / "probe.json", results, device="cpu", maker=MAKER)).file != first.file
-    assert told(capsys, path, results) == {"new": 1, "known": 2, "notes": []}
+    assert told(capsys, path, results) == {"new": 1, "known": 2, "notes": [], "faults": []}
     _, others = await exchanged(tmp_path / "elsewhere", "of another campaign")
     (results / f"others{RESULTS}").write_bytes(others.read_bytes())
-    assert told(capsys, path, results) == {"new": 0, "known": 3, "notes": ["is of other campaigns"]}
+    notes = ["is of other campaigns"]
+    assert told(capsys, path, results) == {"new": 0, "known": 3, "notes": notes, "faults": []}
+    (results / f"0bad{RESULTS}").write_text("x\n")
+    worse = told(capsys, path, results, code=2)
+    assert (worse["new"], worse["known"]) == (0, 3)
+    assert "0bad" in str(worse["faults"])
+    only = tmp_path / "only"
+    only.mkdir()
+    (results / f"others{RESULTS}").rename(only / f"others{RESULTS}")
+    with pytest.raises(UserError, match="has nothing that was asked for"):
+        import_batch([path], only)
 
 
-def told(capsys: pytest.CaptureFixture[str], path: Path, results: Path) -> dict[str, object]:
+def told(
+    capsys: pytest.CaptureFixture[str], path: Path, results: Path, *, code: int = 0
+) -> dict[str, object]:
     with pytest.raises(SystemExit) as ended:
         main(["import-batch", str(path), str(results), "--json"])
-    assert ended.value.code == 0
+    assert ended.value.code == code
     found: dict[str, object] = json.loads(capsys.readouterr().out)
     return found
 

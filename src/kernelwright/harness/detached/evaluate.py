@@ -103,7 +103,10 @@ class _open:  # noqa: N801 - a context manager
     def __init__(self, path: Path, wanted: set[str]) -> None:
         self._known: set[str] = set()
         if path.exists():
-            before = read_results(path)
+            try:
+                before = read_results(path)
+            except UserError as error:
+                raise UserError(f"{error}; or give another file, or a folder") from None
             self._known = {r.item for r in before.records if isinstance(r, Result)}
             if self._known - wanted:
                 raise UserError(f"{path}: has results of another batch: give another file, or a folder")
