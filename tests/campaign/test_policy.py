@@ -120,18 +120,18 @@ def test_a_paused_direction_is_asked_when_nothing_else_is_left() -> None:
 def test_a_template_of_which_nothing_passes_waits_while_models_may_mend_it() -> None:
     made, wrong = policy({0: 9.0}), Outcome(Status.WRONG, reason="1 of 8 values wrong")
     tried = []
-    while (work := made.next(1.0, unproven=2)) is not None:
+    while (work := made.next(1.0, unproven=lambda _: 2)) is not None:
         tried.append(work.candidate)
     assert len(tried) == 2  # also before anything came back
     assert not made.is_exhausted
     for candidate in tried:
         made.record(candidate, wrong, None)
-    assert made.next(1.0, unproven=2) is None
+    assert made.next(1.0, unproven=lambda _: 2) is None
     assert made.is_exhausted
     last = made.next(1.0)  # nobody can mend it: its other numbers are what is left
     assert last is not None
     made.record(last.candidate, measured(1.0), 1.0)
-    assert made.next(1.0, unproven=2) is not None
+    assert made.next(1.0, unproven=lambda _: 2) is not None
     assert not made.is_exhausted
 
 

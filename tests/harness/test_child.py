@@ -47,7 +47,7 @@ def gone(pid: int) -> bool:
     """Ended; a zombie whose new parent has not looked yet counts."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 

@@ -176,9 +176,8 @@ class Campaign:
         finally:
             self.stop.set()
             deadline.cancel()
-            errors = await cancelled(
-                beside
-            )  # requests in flight are given up, a fault of ours in them is not hidden
+            # Requests in flight are given up; a fault of ours in them is not hidden.
+            errors = await cancelled(beside)
             await self.writing.seeing.close()
             for error in errors:
                 raise error
@@ -234,8 +233,7 @@ class Campaign:
         leader, kept = self.standing.incumbent, self.writing.reserved
         best = self.objective.cost(leader.times) if leader else None
         fresh = self.budget.short(self._started, kept) or (self.writing.may_bring_more and self._crowded)
-        unproven = self.writing.unproven(alone=self.harness.exclusive)
-        ask = partial(self.policy.next, best, fresh=fresh, unproven=unproven)
+        ask = partial(self.policy.next, best, fresh=fresh, unproven=self.writing.unproven)
         while (work := await asyncio.to_thread(ask)) is not None:
             if work.candidate.id not in self.candidates:
                 self.candidates[work.candidate.id] = work.candidate

@@ -90,16 +90,22 @@ class Policy:
             optimiser = self.make_optimiser(self.make_space(proposal), seed)
             self.arms[proposal.template.id] = Arm(proposal, optimiser)
 
-    def next(self, best_cost: float | None, *, fresh: bool = False, unproven: float = inf) -> Work | None:
+    def next(
+        self,
+        best_cost: float | None,
+        *,
+        fresh: bool = False,
+        unproven: Callable[[Proposal], float] = lambda _: inf,
+    ) -> Work | None:
         """The next candidate, or ``None`` when nothing can be asked now.
 
-        ``fresh`` asks of new templates only. ``unproven`` are the most tries of a template of which nothing passed yet:
+        ``fresh`` asks of new templates only. ``unproven`` says the most tries of a template of which nothing passed yet:
         a fault of the structure fails with all numbers alike, and they would be spent before its repair comes.
         """
         if self._urgent:
             return self._urgent.popleft()
         open_arms = [a for a in self._open() if not fresh or a.asked < self.settings.young_budget]
-        open_arms = [a for a in open_arms if a.measured or a.asked < unproven]
+        open_arms = [a for a in open_arms if a.measured or a.asked < unproven(a.proposal)]
         arms = [arm for arm in open_arms if arm.paused_until <= self.finished] or open_arms
         while arms:
             arm, why = self._choose(arms, best_cost)

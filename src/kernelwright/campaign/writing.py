@@ -155,14 +155,15 @@ class Writing:
         """Evaluations that proposals on their way will need: numbers of known templates leave them alone."""
         return self.settings.proposals * self.settings.young_budget if self.busy else 0
 
-    def unproven(self, *, alone: bool) -> float:
-        """Most tries of a template of which nothing passed yet: a few, and first one ``alone`` while it may be mended.
+    def unproven(self, proposal: Proposal) -> float:
+        """Most tries of a template of which nothing passed yet: a few; one of a model's while it may be mended.
 
         On another machine several travel at once: most templates pass, and a trip costs more than tries.
         """
-        if not self.may_bring_more:
+        if self.author is None or not self.may_bring_more:
             return inf
-        return 1 if alone and self.busy else self.settings.young_budget
+        mended = self.busy and proposal.proposer in self.author.models
+        return 1 if mended and self.scene.harness.exclusive else self.settings.young_budget
 
     @property
     def may_bring_more(self) -> bool:

@@ -130,7 +130,7 @@ def ended(pid: int) -> bool:
     """Whether a process is gone, or a body that nobody has buried."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 
