@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.harness import processes
 from kernelwright.harness.child import START_TRIES, Child
 from kernelwright.harness.processes import import_roots, kill_tree, readable_folders, scrubbed_environment
 from kernelwright.harness.sandbox import Layer
@@ -124,6 +125,22 @@ async def test_prepare_runs_before_the_walls_go_up(tmp_path: Path) -> None:
     assert (await preparing.start()).sandbox.layers == ()
     assert (tmp_path / "cache/prepared").exists()
     await preparing.kill()
+
+
+async def test_what_was_started_at_the_instant_of_the_kill_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not among the children yet when they are looked for."""
+    program = (
+        "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); time.sleep(600)"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout
+    late = int(await process.stdout.readline())
+    monkeypatch.setattr(processes, "_children_of", lambda _: set())
+    kill_tree(process.pid)
+    await process.wait()
+    await until_gone([process.pid, late])
 
 
 async def test_what_a_child_started_ends_with_it() -> None:

@@ -101,8 +101,10 @@ def problem_files(folder: Path) -> tuple[Path, ...]:
 def kill_tree(root: int) -> None:
     """SIGKILL a process and everything below it, also what leads a session of its own (compilers, runners).
 
-    Everything found is stopped first, so that nothing new appears while the rest is looked for.
+    Everything found is stopped first, so that nothing new appears while the rest is looked for. What a process was
+    starting at that very instant appears later: it is of the group that ``root`` leads.
     """
+    leads = _leads_a_group(root)
     tree: set[int] = set()
     found = {root}
     for _ in range(_ROUNDS):
@@ -113,6 +115,16 @@ def kill_tree(root: int) -> None:
         tree |= fresh
         found = _children_of(tree)
     _signal(tree, signal.SIGKILL)
+    if leads:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(root, signal.SIGKILL)
+
+
+def _leads_a_group(process: int) -> bool:
+    try:
+        return os.getpgid(process) == process
+    except ProcessLookupError:
+        return False
 
 
 def _signal(processes: Iterable[int], number: signal.Signals) -> None:
