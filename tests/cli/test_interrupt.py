@@ -112,8 +112,8 @@ def family(process: int) -> dict[int, str]:
     found: dict[int, str] = {}
     waiting = [process]
     while waiting:
-        for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
-            with contextlib.suppress(OSError):  # ended meanwhile
+        with contextlib.suppress(OSError):  # ended meanwhile
+            for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
                 for number in map(int, task.read_text().split()):
                     found[number] = Path(f"/proc/{number}/cmdline").read_text().replace("\0", " ")
                     waiting.append(number)

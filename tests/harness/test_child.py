@@ -8,6 +8,7 @@ import signal
 import site
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,13 @@ import pytest
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.harness import processes
 from kernelwright.harness.child import START_TRIES, Child
-from kernelwright.harness.processes import import_roots, kill_tree, readable_folders, scrubbed_environment
+from kernelwright.harness.processes import (
+    import_roots,
+    kill_tree,
+    readable_folders,
+    scrubbed_environment,
+    start_process,
+)
 from kernelwright.harness.sandbox import Layer
 from kernelwright.harness.sandbox.bubblewrap import Enclosed
 from kernelwright.harness.scratch import remove_abandoned
@@ -141,6 +148,30 @@ async def test_what_was_started_at_the_instant_of_the_kill_ends_too(monkeypatch:
     kill_tree(process.pid)
     await process.wait()
     await until_gone([process.pid, late])
+
+
+async def test_who_is_cancelled_while_a_process_starts_leaves_nothing_of_it(tmp_path: Path) -> None:
+    """What it has started by then does not end by itself."""
+    program = f"sleep 600 & echo $! > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; wait"
+    starting = asyncio.create_task(start_process("sh", "-c", program))
+    for _ in range(2):
+        await asyncio.sleep(0)
+    for _ in range(1000):
+        if (tmp_path / "pid").exists():
+            break
+        time.sleep(0.01)  # noqa: ASYNC251 - the loop shall not hear yet that the process has started
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await until_gone([int((tmp_path / "pid").read_text())])
+
+
+async def test_who_is_cancelled_while_nothing_can_be_started_is_told_so() -> None:
+    starting = asyncio.create_task(start_process("/nowhere/program"))
+    await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
 
 
 async def test_what_a_child_started_ends_with_it() -> None:

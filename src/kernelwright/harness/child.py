@@ -20,6 +20,7 @@ from kernelwright.harness.processes import (
     kill_tree,
     refuse_closed_interpreter,
     scrubbed_environment,
+    start_process,
 )
 from kernelwright.harness.sandbox import Layer, SandboxReport
 from kernelwright.harness.sandbox.bubblewrap import INIT, NAME, Enclosed, View, confined_command, signal_of
@@ -183,7 +184,7 @@ class Child:
         printed = _Printed(*await asyncio.open_connection(sock=log), self.setup.mark)
         try:
             with theirs, their_log:
-                process = await asyncio.create_subprocess_exec(
+                process = await start_process(
                     *enclosed.command,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=their_log.fileno(),
@@ -191,7 +192,6 @@ class Child:
                     pass_fds=(theirs.fileno(),),
                     env=scrubbed_environment(self.setup.scratch, roots, os.environ),
                     cwd=self.setup.scratch,
-                    start_new_session=True,
                 )
         except BaseException as error:
             writer.close()

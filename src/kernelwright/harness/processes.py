@@ -1,5 +1,6 @@
 """Starting and ending processes: what a child may import and see of the environment, and how it ends for sure."""
 
+import asyncio
 import contextlib
 import importlib.util
 import os
@@ -8,7 +9,7 @@ import site
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.looking import is_there
@@ -96,6 +97,34 @@ def problem_files(folder: Path) -> tuple[Path, ...]:
     """
     shown = (path for path in folder.iterdir() if not path.name.startswith("."))
     return tuple(sorted(path for path in shown if not strays(path, folder)))
+
+
+async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Process:
+    """A process in a session of its own, as asyncio starts them; takes the same options, raises the same errors.
+
+    Who is cancelled meanwhile leaves nothing behind. asyncio would end what it has started, and nothing of what that
+    has: walls that lose their first process leave their second one waiting for it, for ever.
+    """
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*command, start_new_session=True, **options)
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_end_started)  # also where who waits here is cancelled once more
+        await asyncio.wait({starting})
+        if _has_started(starting):
+            await starting.result().wait()
+        raise
+
+
+def _end_started(starting: "asyncio.Task[asyncio.subprocess.Process]") -> None:
+    if _has_started(starting):
+        kill_tree(starting.result().pid)
+
+
+def _has_started(starting: "asyncio.Task[asyncio.subprocess.Process]") -> bool:
+    return not starting.cancelled() and starting.exception() is None
 
 
 def kill_tree(root: int) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import read_beginning
-from kernelwright.harness.processes import kill_tree
+from kernelwright.harness.processes import kill_tree, start_process
 from kernelwright.harness.sandbox.bubblewrap import View, confined_command
 from kernelwright.harness.setup import WorkerSetup
 
@@ -68,14 +68,13 @@ async def finished(
 
     ``started`` hears the process id.
     """
-    process = await asyncio.create_subprocess_exec(
+    process = await start_process(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env=environment,
         cwd=folder,
-        start_new_session=True,
         pass_fds=pass_fds,
     )
     if started is not None:

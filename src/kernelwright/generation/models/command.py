@@ -14,6 +14,7 @@ from typing import Final
 from kernelwright.core.errors import UserError
 from kernelwright.generation.model import ModelError, ModelReply, ModelRequest
 from kernelwright.generation.reply import MAX_REPLY_BYTES
+from kernelwright.harness.processes import start_process
 
 _ERROR_TEXT = 300
 _KEEPER: Final = Path(__file__).with_name("keeper.py")
@@ -50,13 +51,12 @@ class Command:
         started = time.monotonic()
         text = f"{request.instructions.rstrip()}\n\n{request.prompt.rstrip()}\n"
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await start_process(
                 *(sys.executable, "-I", "-S", str(_KEEPER), str(os.getpid()), str(self._grace_s)),
                 *self._arguments,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
             )
         except OSError as error:
             raise ModelError(f"{self.name}: cannot be started: {error.strerror}") from None

@@ -8,6 +8,7 @@ says why. Source: ``bwrap(1)``.
 import functools
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -90,13 +91,27 @@ def _refusal(program: str, user: int) -> str:
     # Unprivileged callers get a user namespace too; root does without, so that it can still become nobody.
     command = [program, *_NAMESPACES, *_files(View()), "--", shutil.which("true") or "/bin/true"]
     try:
-        tried = subprocess.run(command, capture_output=True, timeout=_TRY_S, env={}, check=False)
+        code, errors = _try(command)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{program} cannot be used: {error}"
-    if tried.returncode == 0:
+    if code == 0:
         return ""
-    said = tried.stderr.decode(errors="replace").strip().splitlines()
-    return said[-1][:300] if said else f"{program} ended with code {tried.returncode}"
+    said = errors.decode(errors="replace").strip().splitlines()
+    return said[-1][:300] if said else f"{program} ended with code {code}"
+
+
+def _try(command: Sequence[str]) -> tuple[int, bytes]:
+    """Exit code and stderr. Where it is given up, its second process ends too, which may wait for the first."""
+    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=quiet, stdout=quiet, stderr=pipe, env={}, start_new_session=True
+    ) as tried:
+        try:
+            _, errors = tried.communicate(timeout=_TRY_S)
+        finally:
+            if tried.returncode is None:
+                os.killpg(tried.pid, signal.SIGKILL)
+    return tried.returncode, errors
 
 
 def _files(view: View) -> list[str]:
