@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.campaign.baseline import BaselineFailed
+from kernelwright.campaign.baseline import BaselineFailed, failed
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.sitting import _record, _tell_timing, resume_campaign, start_campaign
+from kernelwright.core.outcome import Outcome, Status
 from kernelwright.devices.base import TimingProtocol
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
@@ -64,3 +65,12 @@ def test_a_campaign_that_was_timed_otherwise_is_told_so() -> None:
     assert [text.partition(":")[0] for text in told] == [
         "this version times otherwise than the one that began the campaign"
     ]
+
+
+@pytest.mark.parametrize(("slow", "hinted"), [(False, True), (True, False)])
+def test_a_slow_device_that_got_all_cases_is_told_of_the_small_ones(slow: bool, hinted: bool) -> None:
+    """Who starts a campaign whose device is elsewhere need not know what that is."""
+    outcome = Outcome(Status.TIMED_OUT, "case N=1: still running when its 30 s were over")
+    error = failed(load_problem("vector_add"), FakeHarness({}).facts, outcome, slow_cases=slow)
+    assert "its 30 s were over" in str(error)
+    assert ("--slow-cases" in str(error)) == hinted

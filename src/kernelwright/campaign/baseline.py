@@ -1,10 +1,12 @@
 """The baseline that everything is compared with: measured first, and the end of a campaign where it fails."""
 
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.outcome import KILLED, Outcome, Status
 from kernelwright.harness.protocol import Harness
 from kernelwright.memory.store import Memory
+from kernelwright.problems.loader import Problem
 
 
 class BaselineFailed(UserError):  # noqa: N818 - reads as what happened
@@ -20,10 +22,12 @@ async def outcome_of(harness: Harness, candidate: Candidate) -> Outcome:
     return outcome
 
 
-def failed(problem: str, device: str, outcome: Outcome) -> BaselineFailed:
-    """The error that ends a campaign."""
+def failed(problem: Problem, facts: DeviceFacts, outcome: Outcome, *, slow_cases: bool) -> BaselineFailed:
+    """The error that ends a campaign. A slow device may have got all cases: who starts cannot know what is elsewhere."""
+    too_slow = outcome.status is Status.TIMED_OUT and facts.kind == "cpu" and not slow_cases
+    mend = " (--slow-cases takes the problem's small ones)" if too_slow and problem.spec.slow_cases else ""
     return BaselineFailed(
-        f"{problem}: the baseline does not pass on {device}: {outcome.status}: {outcome.reason}"
+        f"{problem.name}: the baseline does not pass on {facts.name}: {outcome.status}: {outcome.reason}{mend}"
     )
 
 

@@ -191,7 +191,8 @@ class Campaign:
         await self._done(work, outcome)
         if self.baseline is None:
             self.memory.progress(self.id, "failed", self.budget.used)
-            raise failed(self.problem.name, self.harness.facts.name, outcome)
+            slow = self.settings.slow_cases
+            raise failed(self.problem, self.harness.facts, outcome, slow_cases=slow)
         return self.baseline
 
     async def _take_proposals(self) -> None:
