@@ -1,7 +1,9 @@
 """Structure from models in a whole campaign: trials, repairs, budgets, resuming in every phase."""
 
 import asyncio
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.writers import _Numbers
 from kernelwright.campaign.writing import Writing
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.errors import MemoryFileError
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.screen import Screen
 from kernelwright.generation.base import Proposal
@@ -229,6 +232,19 @@ async def test_killed_behind_the_reply_to_a_repair_it_is_not_lost(memory: Memory
     assert not silent.asked
     assert result.incumbent.description.startswith("t1-0002")
     assert result.experiments == 3
+
+
+async def test_a_damaged_record_is_not_taken_for_a_trial_that_never_was(
+    memory: Memory, tmp_path: Path
+) -> None:
+    await make(memory, Scripted([proposal("t3", values=1)]), evaluations=2, max_requests=1).run()
+    campaign = again(memory, Scripted([]), max_requests=2)
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as file, file:
+        file.execute("DROP TRIGGER experiments_keep_update")
+        assert file.execute("UPDATE experiments SET spent = '[]' WHERE number = 2").rowcount == 1
+    with pytest.raises(MemoryFileError, match=r"experiment 2 cannot be read .* the memory is damaged"):
+        async with asyncio.timeout(20):  # not when its 60 s are over
+            await campaign.run()
 
 
 async def test_a_repair_may_be_nearly_the_same_as_what_it_mends(memory: Memory) -> None:

@@ -185,6 +185,14 @@ def test_one_experiment_by_number_or_start_of_its_candidate(memory: Memory) -> N
             memory.experiment("c1", stranger)
 
 
+def test_whether_a_candidate_was_tried_is_told_by_its_whole_id(memory: Memory) -> None:
+    for name in ("1", "12", "123"):
+        memory.record(replace(experiment(1), candidate=name), TEMPLATE)
+    found = [memory.find_experiment("c1", name) for name in ("12", "123", "3", "1234", "")]
+    assert [one and one.candidate for one in found] == ["12", "123", None, None, None]
+    assert memory.find_experiment("c2", "12") is None
+
+
 def test_equal_binaries_are_found_in_other_campaigns_on_the_same_device_only(memory: Memory) -> None:
     memory.start_campaign(campaign("c2"), PROBLEM)
     memory.start_campaign(campaign("other device", model="NVIDIA B200"), PROBLEM)

@@ -20,7 +20,6 @@ from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.standing import Entry
 from kernelwright.campaign.strongest import strongest_ms
 from kernelwright.core.candidate import Candidate, Template
-from kernelwright.core.errors import MemoryFileError
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Check, Outcome, Status
 from kernelwright.generation.author import Author, Broken, Prompt, Round
@@ -120,7 +119,17 @@ class Writing:
     # -- the loop -------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Rounds of requests until the campaign stops, the money is spent or the models see nothing more."""
+        """Rounds of requests until the campaign stops, the money is spent or the models see nothing more.
+
+        What goes wrong here ends the campaign at once: its lanes would wait for templates that cannot come.
+        """
+        try:
+            await self._rounds(stop)
+        except Exception:
+            stop.set()
+            raise
+
+    async def _rounds(self, stop: asyncio.Event) -> None:
         if self._unfinished is not None and self.author is not None:
             self.busy = True
             self._say(await unless(stop, self.author.take_up(self._unfinished)))
@@ -335,11 +344,10 @@ class Writing:
         return await future
 
     def _before(self, template: str) -> Outcome | None:
+        """What came of the first configuration. A damaged record ends the campaign as it ends ``resume``."""
         first = self.policy.first(template) if template in self.policy.arms else None
-        try:
-            return self.scene.memory.experiment(self.scene.campaign, first.id).outcome if first else None
-        except MemoryFileError:  # it was not tried
-            return None
+        tried = self.scene.memory.find_experiment(self.scene.campaign, first.id) if first else None
+        return tried.outcome if tried else None
 
     def _urged(self, proposal: Proposal) -> Work | None:
         try:

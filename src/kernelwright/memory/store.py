@@ -250,6 +250,10 @@ class Memory:
             f"{self.path}: {name!r} {what} of {campaign}: see 'kernelwright show {campaign} --experiments'"
         )
 
+    def find_experiment(self, campaign: str, candidate: str) -> Experiment | None:
+        """The experiment of a candidate's whole id; ``None`` where it was not tried, never for a damaged record."""
+        return next(self._experiments("e.campaign = ? AND e.candidate = ?", campaign, candidate), None)
+
     def find_measured(self, digest: str, problem_id: str, device_model: str) -> list[Experiment]:
         """Measured experiments of all campaigns with an equal binary, oldest first.
 
