@@ -58,7 +58,9 @@ def test_a_plan_that_no_case_can_be_run_by_is_bad_input(ends: Ends, plan: str, b
 
 def test_a_plan_that_lacks_a_launch_for_one_case_only_is_the_candidates_fault(ends: Ends) -> None:
     told = ends(LAUNCH + 'when = "N > 65536"\n', 1)
-    assert "launch_failed own/mine.cu:7: launch.when: no launch is left" in told
+    assert (
+        "launch_failed own/mine.cu:7: launch.when: no launch is left: every 'when' is false (case N=" in told
+    )
 
 
 def test_a_compilers_error_names_the_file_as_the_user_wrote_it(ends: Ends) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import HarnessError, ProblemError, UserError
 from kernelwright.core.outcome import KILLED, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.harness import child
@@ -337,6 +339,15 @@ async def test_a_plan_that_cannot_be_launched_is_refused_before_compiling(harnes
     compiled = await harness.compile(candidate("// compile: hang", block="2048"))
     assert compiled.status is Status.LAUNCH_FAILED
     assert "2048" in compiled.reason
+
+
+async def test_a_plan_that_does_not_hold_off_the_list_names_the_size(harness: LocalHarness) -> None:
+    text = candidate("// plain").template.source.replace("cdiv(N, 256)", "cdiv(N - 1, 256)")
+    work = Candidate(parse_template(text, "fake.cu"), Configuration())
+    outcome = await harness.benchmark(work, await harness.compile(work))
+    assert outcome.status is Status.LAUNCH_FAILED
+    assert outcome.reason.startswith("the plan does not hold for sizes off the list: fake.cu:4:")
+    assert outcome.reason.endswith("is 0, at least 1 is needed (case size N=1)")
 
 
 async def test_times_below_the_physical_floor_are_quarantined(tmp_path: Path) -> None:

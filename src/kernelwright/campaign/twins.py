@@ -6,8 +6,8 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.identity import content_id
 from kernelwright.core.outcome import Outcome
-from kernelwright.core.resolve import resolve
 from kernelwright.problems.loader import Case, Problem
+from kernelwright.problems.plans import plans_for
 
 
 class Twins:
@@ -41,5 +41,5 @@ class Twins:
         return known
 
     def _key(self, candidate: Candidate, digest: str) -> str:
-        plans = [resolve(candidate, case.sizes, self._facts, self._problem.signature) for case in self._cases]
-        return content_id("twin", digest, repr(plans))
+        plans = plans_for(candidate, self._cases, self._facts, self._problem.signature)
+        return content_id("twin", digest, repr(list(plans.values())))

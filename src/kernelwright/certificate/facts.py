@@ -11,13 +11,13 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
 from kernelwright.core.launch import ResolvedPlan
 from kernelwright.core.objective import Objective, ObjectiveName
-from kernelwright.core.resolve import resolve
 from kernelwright.harness.wire import Ceilings
 from kernelwright.memory.database import damaged
 from kernelwright.memory.problems import recorded_problem
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment, TemplateRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Case, Problem
+from kernelwright.problems.plans import plans_for
 
 BASELINE: Final = "baseline"
 """Direction of the template that every campaign begins with."""
@@ -82,7 +82,7 @@ def read_facts(memory: Memory, campaign: CampaignRecord, candidate: str) -> Fact
     whole = Candidate(parse_template(template.source, template.name), experiment.configuration)
     cases = problem.cases(slow=slow)
     try:
-        plans = {case.id: resolve(whole, case.sizes, device, problem.signature) for case in cases}
+        plans = plans_for(whole, cases, device, problem.signature)
     except ValueError as error:
         raise damaged(memory.path, f"experiment {experiment.number}", error) from None
     return Facts(

@@ -19,7 +19,6 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.core.plan_faults import placed
-from kernelwright.core.resolve import resolve
 from kernelwright.harness.enclosure import told
 from kernelwright.harness.host_code import judge_host_code
 from kernelwright.harness.official import replay
@@ -34,6 +33,7 @@ from kernelwright.leaderboard.export.targets import gpu_facts
 from kernelwright.leaderboard.export.twins import write_twins
 from kernelwright.leaderboard.kernelbot.facts import MAX_BYTES
 from kernelwright.problems.loader import Problem, load_problem
+from kernelwright.problems.plans import plans_for
 from kernelwright.problems.rules import candidate_rules
 
 STYLES: Final = {Answer.PASSED: "green", Answer.REFUSED: "bold red", Answer.NOT_RUN: "yellow"}
@@ -76,8 +76,7 @@ def export(
     facts = gpu_facts(gpu)
     candidate = Candidate(template, choose(template, facts, values or []))
     with placed(template):
-        for case in loaded.cases(slow=False):
-            resolve(candidate, case.sizes, facts, loaded.signature)
+        plans_for(candidate, loaded.cases(slow=False), facts, loaded.signature)
     name = leaderboard or (board.leaderboard if board else "")
     text = write_submission(
         candidate, loaded.spec.arguments, _abi(loaded, board), (facts.arch,), leaderboard=name, gpu=gpu

@@ -8,9 +8,9 @@ from kernelwright.core.candidate import Candidate, Template
 from kernelwright.core.errors import PlanError
 from kernelwright.core.outcome import Check, Outcome, Status
 from kernelwright.core.plan_faults import plan_fault
-from kernelwright.core.resolve import resolve
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import CompileResult
+from kernelwright.problems.plans import tried_plans
 
 _COMPILED: Final = re.compile(r"(?<![\w./-])candidate\.cu(?=:)")
 _LINE: Final = re.compile(r"line (\d+): ")
@@ -27,16 +27,9 @@ def refuse_plan(candidate: Candidate, compiled: CompileResult, harness: LocalHar
         return
     if compiled.status is Status.COMPILE_FAILED:
         raise _unknown_kernel(candidate.template, compiled.reason)
-    first: PlanError | None = None
-    for case in harness.cases:
-        try:
-            resolve(candidate, case.sizes, harness.facts, harness.problem.signature)
-        except PlanError as error:
-            first = first or error
-        else:
-            return
-    if first:
-        raise first
+    plans, faults = tried_plans(candidate, harness.cases, harness.facts, harness.problem.signature)
+    if not plans:
+        raise next(iter(faults.values()))
 
 
 def refuse_arguments(candidate: Candidate, outcome: Outcome) -> None:

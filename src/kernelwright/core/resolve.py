@@ -110,7 +110,7 @@ class _Resolver:
             if self._runs(launch, f"launch[{number}].when")
         )
         if not launches:
-            raise self._error("no launch is left: every 'when' is false for this case", "launch[0].when")
+            raise self._error("no launch is left: every 'when' is false", "launch[0].when")
         return ResolvedPlan(launches, tuple(scratch), atomic_noise=plan.atomic_noise)
 
     def _runs(self, launch: Launch, key: str) -> bool:

@@ -10,7 +10,6 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, ProblemError, WorkerDied
 from kernelwright.core.launch import ResolvedPlan
 from kernelwright.core.outcome import KILLED, Check, Outcome, Status
-from kernelwright.core.resolve import resolve
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import (
     CaseRequest,
@@ -32,6 +31,7 @@ from kernelwright.harness.turns import Turns
 from kernelwright.harness.wire import Ceilings, Reply, Request
 from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.loader import Problem
+from kernelwright.problems.plans import plans_for
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class DeviceLane:
         return await self._run(self._request(built.compiled.artifact, cases, check_only=True))
 
     def _trial_requests(self, candidate: Candidate, trials: Sequence[Trial]) -> tuple[CaseRequest, ...]:
-        plans = {trial.id: self._plan(candidate, trial.sizes) for trial in trials}
+        plans = self._plans(candidate, trials)
         return tuple(CaseRequest(trial.id, plans[trial.id], check=trial.check) for trial in trials)
 
     async def run_checked_mode(self, built: Built) -> SanitizerResult:
@@ -123,22 +123,25 @@ class DeviceLane:
         Cases are often multiples of a tile. Of the other sizes the largest of no more work is taken.
         """
         case = self.cases[0]
-        found = [Look(case.id, self._plan(candidate, case.sizes))]
+        found = self._looks_at(candidate, case)
         trials = [t for t in self.problem.trials(slow=self.slow) if t.check is Check.OTHER_SIZES]
         work = {trial.id: sum(self.problem.work(trial)) for trial in trials}
         trials = [trial for trial in trials if work[trial.id] <= sum(self.problem.work(case))]
         if trials:
             other = max(trials, key=lambda trial: work[trial.id])
             with contextlib.suppress(PlanError, ExpressionError):  # the trials themselves tell that
-                found.append(Look(other.id, self._plan(candidate, other.sizes)))
+                found += self._looks_at(candidate, other)
         return tuple(found)
+
+    def _looks_at(self, candidate: Candidate, case: Case) -> list[Look]:
+        return [Look(case.id, plan) for plan in self._plans(candidate, [case]).values()]
 
     def plans(self, candidate: Candidate) -> dict[str, ResolvedPlan]:
         """The plan for every case. Raises PlanError or ExpressionError."""
-        return {case.id: self._plan(candidate, case.sizes) for case in self.cases}
+        return self._plans(candidate, self.cases)
 
-    def _plan(self, candidate: Candidate, sizes: Mapping[str, int]) -> ResolvedPlan:
-        return resolve(candidate, sizes, self.facts, self.problem.signature)
+    def _plans(self, candidate: Candidate, cases: Sequence[Case]) -> dict[str, ResolvedPlan]:
+        return plans_for(candidate, cases, self.facts, self.problem.signature)
 
     def _case_requests(
         self, cases: Sequence[Case], plans: Mapping[str, ResolvedPlan], screen: Screen | None = None

@@ -19,10 +19,10 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UserError
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.outcome import Status
-from kernelwright.core.resolve import resolve
 from kernelwright.memory.problems import recorded_problem
 from kernelwright.memory.records import Duel, Experiment, TemplateRecord
 from kernelwright.problems.loader import Case, Problem
+from kernelwright.problems.plans import plans_for
 from kernelwright.replay.decisions import confirmation_fault, decision_fault
 from kernelwright.replay.derivation import CATALOGUE, Derivation
 from kernelwright.replay.integrity import candidate_fault, memory_part, problem_faults, template_fault
@@ -227,7 +227,7 @@ class Walk:
 
     def _plans(self, candidate: Candidate) -> list[object]:
         facts, signature = self.campaign.harness.facts, self.problem.signature
-        return [resolve(candidate, case.sizes, facts, signature) for case in self._cases]
+        return list(plans_for(candidate, self._cases, facts, signature).values())
 
     # -- duels ----------------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, UserError
 from kernelwright.core.outcome import Check, Outcome, Status
-from kernelwright.core.resolve import resolve
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import DuelResult, TimingProtocol
 from kernelwright.harness.detached.folder import Folder
@@ -33,6 +32,7 @@ from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, S
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.wire import Ceilings
 from kernelwright.problems.loader import load_problem
+from kernelwright.problems.plans import plans_for
 
 BATCH_SIZE: Final = 64
 IDLE_S: Final = 2.0
@@ -179,8 +179,7 @@ class DetachedHarness:
                 candidate.id, status=Status.RULE_BROKEN, reason=refusal, check=Check.SOURCE_RULES
             )
         try:
-            for case in self._cases:
-                resolve(candidate, case.sizes, self.facts, self.problem.signature)
+            plans_for(candidate, self._cases, self.facts, self.problem.signature)
         except (PlanError, ExpressionError) as error:
             return CompileResult(
                 candidate.id, status=Status.LAUNCH_FAILED, reason=str(error), check=Check.PLAN
