@@ -146,3 +146,14 @@ def test_equal_scores_keep_the_older() -> None:
     board.add(1, "first", {"a": 1.0})
     board.add(2, "second", {"a": 1.0})
     assert contender(board) is None
+
+
+def test_in_front_is_who_would_win_or_else_the_incumbent() -> None:
+    board = standing()
+    assert board.front is None
+    board.add(1, "base", {"a": 2.0})
+    assert board.front is board.incumbent
+    board.add(2, "faster", {"a": 1.0})
+    assert (leader(board), board.front.candidate if board.front else "") == ("base", "faster")
+    board.beat("faster", "base")
+    assert board.front is board.incumbent

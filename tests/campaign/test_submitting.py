@@ -315,7 +315,7 @@ async def test_while_a_place_is_missing_new_structure_is_wanted_sooner(memory: M
     campaign = await make(memory, FakeBoard(official()), goal="rank<=1")
     await campaign.run()
     writing = campaign.writing
-    writing.notebook.experiments = writing._last_lead + STAGNANT // 2 + 1
+    writing.notebook.experiments = writing._last_gain + STAGNANT // 2 + 1
     assert writing.stagnant
     campaign.aim.goal = parse_goal("rank<=2")
     assert not campaign.aim.pressing

@@ -23,7 +23,7 @@ from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.screen import Screen
 from kernelwright.generation.base import Proposal
 from kernelwright.generation.model import ModelError, ModelReply, ModelRequest, Usage
-from kernelwright.harness.protocol import CompileResult
+from kernelwright.harness.protocol import CompileResult, DuelResult
 from kernelwright.memory.records import CampaignRecord, ProblemRecord, RequestRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
@@ -365,6 +365,33 @@ async def test_new_templates_find_a_place_in_the_queue_of_another_machine(memory
         campaign.stop.set()
         queue.trip.set()
         await running
+
+
+class NoDuels(Named):
+    """Another machine, where paired runs wait for a trip that does not come."""
+
+    def __init__(self) -> None:
+        super().__init__(TIMES, places=8, exclusive=False)
+
+    async def duel(self, *_: object, **__: object) -> DuelResult:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_what_was_not_confirmed_yet_is_built_on_all_the_same(memory: Memory) -> None:
+    model = Scripted([proposal("t2"), None])
+    campaign = make(memory, model, NoDuels())
+    running = asyncio.create_task(campaign.run())
+    async with asyncio.timeout(10):
+        while len(model.asked) < 2:
+            await asyncio.sleep(0.01)
+    campaign.stop.set()
+    await asyncio.wait({running}, timeout=5)
+    running.cancel()
+    prompt = model.asked[1].prompt
+    assert "### The fastest so far: `" in prompt
+    assert "t2-0001 | tiles | X=4 | 1.000x" in prompt
+    assert "The fastest so far has still to beat the incumbent" in prompt
 
 
 def test_kept_evaluations_are_at_most_half_and_of_none_without_a_bound() -> None:

@@ -55,7 +55,6 @@ def filled(templates: int = 6, experiments: int = 24) -> tuple[Problem, PromptBu
         objective.cost(first.times_ms()),
         first,
     )
-    notebook.leads(best)
     for number in range(templates):
         notebook.add(Proposal(template(number), f"direction {number % 4}", "openai:x", "why", "faster"))
     for number in range(experiments):
@@ -71,12 +70,13 @@ def filled(templates: int = 6, experiments: int = 24) -> tuple[Problem, PromptBu
         notebook.learn(candidate, outcome, cost, number + 2)
         if cost < best_cost:
             best, best_cost, best_outcome = candidate, cost, outcome
-            notebook.leads(candidate)
     ask = Ask(
         wanted=3,
         baseline_ms=first.times_ms(),
-        incumbent=best,
-        incumbent_ms=best_outcome.times_ms(),
+        fastest=best,
+        fastest_ms=best_outcome.times_ms(),
+        is_incumbent=True,
+        start=(best, 1.0),
         left="300 s and 10 requests left",
         floors_ms={case.id: 0.004 for case in problem.cases(slow=False)},
         findings=("BLOCK matters most: 128 is 4 % faster than 256",),

@@ -53,6 +53,36 @@ def test_snapshot(name: str) -> None:
     assert text == known, "".join(difflib.unified_diff(known.splitlines(True), text.splitlines(True)))
 
 
+def test_what_leads_by_medians_alone_is_not_called_the_incumbent() -> None:
+    """With the device elsewhere its paired runs come a trip later; what is proposed meanwhile builds on it."""
+    _, builder, notebook, ask = filled()
+    text = builder.structure(notebook, replace(ask, is_incumbent=False)).prompt
+    assert "\nThe fastest so far has still to beat the incumbent in paired runs.\n" in text
+    assert f"### The fastest so far: `{ask.fastest.template.id[:10]}` [BLOCK=256]\n" in text
+    assert "### Bottleneck of the fastest so far\n" in text
+    assert "### Experiments (time as multiple of that of the fastest so far)" in text
+    assert "x the incumbent" not in text
+
+
+def test_another_template_to_work_from_is_not_taken_for_the_fastest() -> None:
+    _, builder, notebook, ask = filled()
+    other = Candidate(template(2), Configuration({"BLOCK": 128}))
+    text = builder.structure(notebook, replace(ask, start=(other, 1.25))).prompt
+    assert (
+        f"### The template to work from: `{other.template.id[:10]}` [BLOCK=128], 1.25x the time of the incumbent\n"
+        in text
+    )
+    assert "### Bottleneck of the template to work from\n" in text
+    assert "### The incumbent" not in text
+
+
+def test_before_anything_is_faster_the_baseline_is_called_that() -> None:
+    _, builder, notebook, ask = filled()
+    text = builder.structure(notebook, replace(ask, fastest_ms=ask.baseline_ms)).prompt
+    assert "### The baseline: " in text
+    assert "The fastest so far" not in text
+
+
 def test_a_draft_that_is_too_long_is_cut_and_what_is_asked_stays() -> None:
     _, builder, _, _ = filled()
     text = builder.repair(Broken("x" * 300_000, "line 1: odd", 1, 3)).prompt

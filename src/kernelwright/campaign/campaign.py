@@ -231,8 +231,8 @@ class Campaign:
 
     async def _ask(self) -> Work | None:
         """A candidate that was never tried; the surrogate works in a thread, so that the lanes go on."""
-        leader, kept = self.standing.incumbent, self.writing.reserved
-        best = self.objective.cost(leader.times) if leader else None
+        front, kept = self.standing.front, self.writing.reserved
+        best = self.objective.cost(front.times) if front else None
         fresh = self.budget.short(self._started, kept) or (self.writing.may_bring_more and self._crowded)
         ask = partial(self.policy.next, best, fresh=fresh, unproven=self.writing.unproven)
         while (work := await asyncio.to_thread(ask)) is not None:

@@ -61,6 +61,11 @@ class Standing:
         """The leader, if anything was measured."""
         return self._leaders[-1] if self._leaders else None
 
+    @property
+    def front(self) -> Entry | None:
+        """The fastest that may lead, by medians: the incumbent, or who has still to beat it. Searches aim beyond it."""
+        return self.contender() or self.incumbent
+
     def add(
         self,
         number: int,

@@ -32,8 +32,10 @@ from kernelwright.generation.source_text import Fingerprint, fingerprint, withou
 
 PRIOR_GAIN: Final = 0.15
 """Log gain that a request is taken to bring before any has: models pay early."""
+NEWS: Final = 0.99
+"""Share of the best cost so far that is a gain, and not the luck of one more."""
 STAGNANT: Final = 40
-"""Experiments without a new incumbent after which exploration is asked for; half of them while a place is missing."""
+"""Experiments without a new incumbent, or one who might become it, after which exploration is asked for; half of them while a place is missing."""
 REST_S: Final = 2.0
 """Pause after a request that failed, so that a broken model does not spin."""
 FAILURES_TO_STOP: Final = 12
@@ -77,7 +79,8 @@ class Writing:
     _best: dict[str, Candidate] = field(default_factory=dict)
     """By template: looked up for every prompt, however many candidates there are."""
     _judged: set[str] = field(default_factory=set)
-    _last_lead: int = 0
+    _fastest: float = inf
+    _last_gain: int = 0
     _stops: int = 0
     _failures: int = 0
 
@@ -85,7 +88,8 @@ class Writing:
 
     def add(self, proposal: Proposal) -> None:
         """A template came into the search, from whomever."""
-        self.notebook.add(proposal)
+        front = self.scene.standing.front
+        self.notebook.add(proposal, self.objective.cost(front.times) if front else inf)
         self._fingerprints.setdefault(proposal.template.id, fingerprint(proposal.template))
 
     def learn(self, number: int, candidate: Candidate, outcome: Outcome, cost_ms: float | None) -> None:
@@ -97,13 +101,15 @@ class Writing:
         notes = self.notebook.templates[candidate.template.id]
         if notes.best is seen:
             self._best[candidate.template.id] = candidate
+        if cost_ms is not None and cost_ms < NEWS * self._fastest:
+            self._fastest, self._last_gain = cost_ms, self.notebook.experiments
         if notes.tried >= self.settings.young_budget:
             self._judge(candidate.template.id, notes)
 
     def leads(self, leader: Entry) -> None:
         """There is a new incumbent."""
-        self.notebook.leads(self.scene.candidates[leader.candidate])
-        self._last_lead = self.notebook.experiments
+        self._fastest = min(self._fastest, self.objective.cost(leader.times))
+        self._last_gain = self.notebook.experiments
 
     def began(self, baseline: Entry) -> None:
         """The baseline is measured: prompts can be written."""
@@ -237,8 +243,8 @@ class Writing:
             return False
         if self.policy.is_exhausted or self.stagnant:
             return True
-        leader = self.scene.standing.incumbent
-        best = self.objective.cost(leader.times) if leader else None
+        front = self.scene.standing.front
+        best = self.objective.cost(front.times) if front else None
         return self._structure_rate() >= self.policy.numeric_rate(best)
 
     def _structure_rate(self) -> float:
@@ -253,9 +259,9 @@ class Writing:
 
     @property
     def stagnant(self) -> bool:
-        """Whether nothing new has led for a while."""
+        """Whether nothing has led for a while, nor was so much faster that it might."""
         limit = STAGNANT // 2 if self.aim.pressing else STAGNANT
-        return self.notebook.experiments - self._last_lead > limit
+        return self.notebook.experiments - self._last_gain > limit
 
     def _judge(self, template: str, notes: TemplateNotes) -> None:
         """Once a template had its first numbers, its model is paid what the proposal was worth."""
@@ -271,20 +277,19 @@ class Writing:
 
     def structure_prompt(self, wanted: int) -> Prompt:
         """Facts of this moment around the template that the islands choose."""
-        leader = self.scene.standing.incumbent
-        base = self._baseline
-        assert leader is not None
+        front, base = self.scene.standing.front, self._baseline
+        assert front is not None
         assert base is not None
-        lead = self.scene.candidates[leader.candidate]
-        if self._choice is not None and self._choice.lead.template != lead.template.id:
-            lead = self._best.get(self._choice.lead.template, lead)
-        cost = self.objective.cost(leader.times)
-        mates = self._choice.mates[:PARENTS] if self._choice else ()
-        parents = [
-            (mate, (seen.cost_ms or inf) / cost)
-            for seen in mates
-            if (mate := self._best.get(seen.template)) is not None
+        fastest = self.scene.candidates[front.candidate]
+        cost = self.objective.cost(front.times)
+        chosen = [self._choice.lead, *self._choice.mates[:PARENTS]] if self._choice else []
+        known = [
+            (candidate, (seen.cost_ms or inf) / cost)
+            for seen in chosen
+            if (candidate := self._best.get(seen.template)) is not None
         ]
+        # Of the fastest template the fastest configuration is shown that may lead.
+        start = known[0] if known and known[0][0].template.id != fastest.template.id else (fastest, 1.0)
         reference, reference_ms = strongest_ms(self.scene.memory.notes(self.scene.campaign))
         return self.prompts.structure(
             self.notebook,
@@ -293,13 +298,15 @@ class Writing:
                 reference_name=reference,
                 reference_ms=reference_ms,
                 baseline_ms=base.times,
-                incumbent=lead,
-                incumbent_ms=leader.times,
+                fastest=fastest,
+                fastest_ms=front.times,
+                is_incumbent=front is self.scene.standing.incumbent,
+                start=start,
                 left=self._left(),
                 floors_ms=self.seeing.floors_ms,
-                parents=parents,
-                findings=[*self._found, *self._predictions()],
-                digest=self._digest(lead),
+                parents=known[1:],
+                findings=[*self._found, *self.notebook.predictions(4)],
+                digest=self._digest(start[0]),
                 goal=str(self.aim.goal or ""),
                 place=self.aim.place(),
                 emphasis=self._choice.emphasis if self._choice else "",
@@ -376,17 +383,6 @@ class Writing:
         if ledger.max_requests is not None:
             parts.append(f"{ledger.max_requests - ledger.requests} requests")
         return " and ".join(parts) + " left"
-
-    def _predictions(self) -> list[str]:
-        judged = [
-            notes for notes in self.notebook.templates.values() if notes.proposal.predicted and notes.best
-        ]
-        return [
-            f"{notes.proposal.template.name} predicted: {notes.proposal.predicted[:120]}; measured: "
-            f"{(notes.best.cost_ms or inf) / notes.before_ms:.3g}x the incumbent of then"
-            for notes in judged[-4:]
-            if notes.best and notes.before_ms < inf
-        ]
 
 
 async def _either(stop: asyncio.Event, seconds: float) -> None:

@@ -84,7 +84,7 @@ class TemplateNotes:
     measured: int = 0
     best: Seen | None = None
     before_ms: float = inf
-    """Cost of the incumbent when the template came in: predicted gains are judged against it."""
+    """Cost of the fastest candidate when the template came in: predicted gains are judged against it."""
 
 
 class Notebook:
@@ -95,15 +95,13 @@ class Notebook:
         self.lineages: dict[str, Lineage] = {}
         self.recent: deque[Seen] = deque(maxlen=RECENT)
         self.failures: OrderedDict[tuple[str, str], Failure] = OrderedDict()
-        self.leaders: list[Seen] = []
         self.experiments = 0
 
-    def add(self, proposal: Proposal) -> None:
-        """A template came in."""
+    def add(self, proposal: Proposal, before_ms: float = inf) -> None:
+        """A template came in, when the fastest candidate cost ``before_ms``."""
         if proposal.template.id in self.templates:
             return
-        before = self.leader.cost_ms if self.leader and self.leader.cost_ms else inf
-        self.templates[proposal.template.id] = TemplateNotes(proposal, before_ms=before)
+        self.templates[proposal.template.id] = TemplateNotes(proposal, before_ms=before_ms)
         self._lineage(proposal.direction).templates += 1
 
     def dropped(self, direction: str) -> None:
@@ -143,23 +141,21 @@ class Notebook:
                 notes.best = seen
         return seen
 
-    def leads(self, candidate: Candidate) -> None:
-        """A candidate became the incumbent."""
-        best = self.templates[candidate.template.id].best
-        if best is not None:
-            self.leaders = [*self.leaders[-7:], best]
-
-    @property
-    def leader(self) -> Seen | None:
-        """The incumbent's template at its best."""
-        return self.leaders[-1] if self.leaders else None
-
     # -- what a prompt shows --------------------------------------------------------------------------
 
     def best(self, most: int) -> list[Seen]:
         """Best candidates, one a template."""
         found = [notes.best for notes in self.templates.values() if notes.best is not None]
         return sorted(found, key=lambda seen: seen.cost_ms or inf)[:most]
+
+    def predictions(self, most: int) -> list[str]:
+        """What was predicted of the latest templates that say so, and what was measured."""
+        judged = [n for n in self.templates.values() if n.proposal.predicted and n.best and n.before_ms < inf]
+        return [
+            f"{notes.proposal.template.name} predicted: {notes.proposal.predicted[:120]}; measured: "
+            f"{((notes.best and notes.best.cost_ms) or inf) / notes.before_ms:.3g}x the fastest of then"
+            for notes in judged[-most:]
+        ]
 
     def different(self, most: int, shown: Sequence[Seen], within: float = 3.0) -> list[Seen]:
         """Candidates that use the device most differently from those shown, none slower than ``within`` x the best."""

@@ -50,13 +50,17 @@ class Ask:
     """What a prompt for structure says besides the problem: all of it facts, none of it decided by a model.
 
     ``floors_ms`` is the physical floor by case; ``reference`` another implementation's times (a vendor library).
-    ``parents`` are candidates shown with their source besides the incumbent; ``emphasis`` what is asked for.
+    ``fastest`` has the best medians; it is the incumbent, or has still to beat that in paired runs. ``start`` is the
+    candidate to work from, ``parents`` are others shown with their source, each with its cost over that of the fastest;
+    ``emphasis`` says what is asked for.
     """
 
     wanted: int
     baseline_ms: Mapping[str, float]
-    incumbent: Candidate
-    incumbent_ms: Mapping[str, float]
+    fastest: Candidate
+    fastest_ms: Mapping[str, float]
+    is_incumbent: bool
+    start: tuple[Candidate, float]
     left: str
     floors_ms: Mapping[str, float] = field(default_factory=dict)
     reference_name: str = ""
@@ -139,7 +143,7 @@ class PromptBuilder:
         )
 
     def _structure(self, notebook: Notebook, ask: Ask, parents: int, rows: int) -> str:
-        template = ask.incumbent.template
+        name = _name(ask)
         return self._render(
             "structure.md.j2",
             problem=self._problem_view,
@@ -152,11 +156,10 @@ class PromptBuilder:
             has_floor=any(ask.floors_ms.values()),
             reference={"name": ask.reference_name} if ask.reference_ms else None,
             digest=ask.digest,
-            incumbent={
-                "title": "The baseline" if ask.incumbent_ms == ask.baseline_ms else "The incumbent",
-                "id": template.id[:10],
-                "configuration": str(ask.incumbent.configuration),
-                "source": self._source(template),
+            fastest={"name": name, "is_incumbent": ask.is_incumbent},
+            start={
+                "name": name if ask.start[0] == ask.fastest else "the template to work from",
+                **self._parent(*ask.start),
             },
             parents=[self._parent(*parent) for parent in ask.parents[:parents]],
             rows=self._rows(notebook, ask, rows),
@@ -214,12 +217,12 @@ class PromptBuilder:
         return ", ".join([*arrays, *(f"{size}: int32 size" for size in spec.size_names)])
 
     def _case(self, case: Case, ask: Ask) -> dict[str, str]:
-        base, now = ask.baseline_ms.get(case.id), ask.incumbent_ms.get(case.id)
+        base, now = ask.baseline_ms.get(case.id), ask.fastest_ms.get(case.id)
         floor = ask.floors_ms.get(case.id) or None
         return {
             "id": case.id,
             "baseline": _ms(base),
-            "incumbent": _ms(now),
+            "fastest": _ms(now),
             "ratio": _ratio(now, base),
             "floor": _ms(floor),
             "to_floor": _ratio(now, floor),
@@ -235,7 +238,7 @@ class PromptBuilder:
         }
 
     def _rows(self, notebook: Notebook, ask: Ask, most: int) -> list[dict[str, str]]:
-        cost = self._objective.cost(ask.incumbent_ms)
+        cost = self._objective.cost(ask.fastest_ms)
         best = notebook.best(most // 3)
         different = notebook.different(most // 6, best)
         failures = notebook.instructive(most // 4)
@@ -251,9 +254,8 @@ class PromptBuilder:
     def _direction(self, lineage: Lineage, ask: Ask) -> dict[str, str]:
         parts = [f"{lineage.templates} templates, {lineage.experiments} experiments"]
         if lineage.best_ms < inf:
-            parts.append(
-                f"best {lineage.best_ms / self._objective.cost(ask.incumbent_ms):.3g}x the incumbent"
-            )
+            ratio = lineage.best_ms / self._objective.cost(ask.fastest_ms)
+            parts.append(f"best {ratio:.3g}x {_name(ask)}")
         elif lineage.experiments:
             parts.append("none passed")
         if lineage.dropped:
@@ -261,6 +263,13 @@ class PromptBuilder:
         if lineage.tag in ask.paused:
             parts.append("paused after repeated failures: propose something else")
         return {"tag": lineage.tag, "text": ", ".join(parts)}
+
+
+def _name(ask: Ask) -> str:
+    """What the fastest candidate is called."""
+    if not ask.is_incumbent:
+        return "the fastest so far"
+    return "the baseline" if ask.fastest_ms == ask.baseline_ms else "the incumbent"
 
 
 _OBJECTIVES: Final = {
