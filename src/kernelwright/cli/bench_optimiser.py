@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kernelwright.cli.options import JsonOption
+from kernelwright.cli.options import JsonOption, path
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 
@@ -14,7 +14,9 @@ from kernelwright.core.files import place
 def optimiser(
     spaces: Annotated[
         Path | None,
-        typer.Option("--spaces", help="Folder of recorded spaces (.npz); by default two that come along."),
+        typer.Option(
+            "--spaces", parser=path, help="Folder of recorded spaces (.npz); by default two that come along."
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs on each space.")] = 10,
     budget: Annotated[int, typer.Option("--budget", min=1, help="Evaluations in each run.")] = 200,
@@ -28,7 +30,9 @@ def optimiser(
         bool, typer.Option("--noise", help="Times vary as they did when they were recorded.")
     ] = False,
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Parallel processes; 0: one a core.")] = 0,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Write the curves to this SVG file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", parser=path, help="Write the curves to this SVG file.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Play recorded spaces back: optimum / best after 25, 50, 100, 200 evaluations, AUC, P, ms per ask."""

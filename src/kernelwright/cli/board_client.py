@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kernelwright.cli.asking import asking
 from kernelwright.cli.check import read_template
-from kernelwright.cli.options import JsonOption
+from kernelwright.cli.options import JsonOption, path
 from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.configuration import Configuration
@@ -53,7 +53,7 @@ def rank(
 
 def submit(
     url: UrlArgument,
-    file: Annotated[Path, typer.Argument(help="A .cu file that starts with a plan.")],
+    file: Annotated[Path, typer.Argument(parser=path, help="A .cu file that starts with a plan.")],
     mode: ModeOption = "test",
     values: Annotated[
         list[str] | None,
@@ -93,7 +93,7 @@ def status(
 
 def fetch(
     url: UrlArgument,
-    folder: Annotated[Path, typer.Option("--output", "-o", help="A folder that is made.")],
+    folder: Annotated[Path, typer.Option("--output", "-o", parser=path, help="A folder that is made.")],
 ) -> None:
     """Get a board's problem as a folder, to begin a campaign with. No token is sent."""
     texts = _with_board(url, lambda board: board.files(), None)
@@ -115,7 +115,7 @@ def seed(
     from kernelwright.leaderboard.seeding import fill
 
     async def filled(board: LocalBoard) -> int:
-        kernels = load_problem(problem or board.problem)
+        kernels = load_problem(board.problem if problem is None else problem)
         return await fill(board, kernels, count, random.Random(draw), print)  # noqa: S311 - a draw to repeat
 
     print(f"{_with_board(url, filled, _token(url))} entries")

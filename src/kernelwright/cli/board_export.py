@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.cli.check import choose, read_template
-from kernelwright.cli.options import JsonOption, pick_device
+from kernelwright.cli.options import JsonOption, path, pick_device
 from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
@@ -40,11 +40,11 @@ STYLES: Final = {Answer.PASSED: "green", Answer.REFUSED: "bold red", Answer.NOT_
 
 
 def export(
-    file: Annotated[Path, typer.Argument(help="A .cu file that starts with a plan.")],
+    file: Annotated[Path, typer.Argument(parser=path, help="A .cu file that starts with a plan.")],
     problem: Annotated[str, typer.Option("--problem", "-p", help="A bundled problem's name, or a folder.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the Python file goes.")] = Path(
-        "submission.py"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", parser=path, help="Where the Python file goes.")
+    ] = Path("submission.py"),
     leaderboard: Annotated[str, typer.Option(help="The board's name; by default that of board.toml.")] = "",
     gpu: Annotated[
         str, typer.Option(help="The GPU by the board's name, such as H100; by default the board's first.")

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from kernelwright.cli.asking import asking
-from kernelwright.cli.options import JsonOption, pick_device
+from kernelwright.cli.options import JsonOption, given, path, pick_device
 from kernelwright.core.errors import UserError
 from kernelwright.harness.enclosure import told
 from kernelwright.harness.official import describe_inputs
@@ -30,30 +30,35 @@ def import_board(
     source: Annotated[
         str,
         typer.Argument(
-            help="A folder with a task.yml, a saved answer of /leaderboards (.json), or kernelbot:NAME."
+            parser=given,
+            help="A folder with a task.yml, a saved answer of /leaderboards (.json), or kernelbot:NAME.",
         ),
     ],
     to: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder to make; by default the board's name.")
+        Path | None,
+        typer.Option("-o", "--output", parser=path, help="Folder to make; by default the board's name."),
     ] = None,
     leaderboard: Annotated[
         str, typer.Option(help="The leaderboard's name, where the files do not tell it.")
     ] = "",
     baseline: Annotated[
-        Path | None, typer.Option(help="A simple kernel that is right: becomes baseline.cu.")
+        Path | None, typer.Option(parser=path, help="A simple kernel that is right: becomes baseline.cu.")
     ] = None,
     reference: Annotated[
-        Path | None, typer.Option(help="A reference.py of ours, where the board's cannot be translated.")
+        Path | None,
+        typer.Option(parser=path, help="A reference.py of ours, where the board's cannot be translated."),
     ] = None,
     arguments: Annotated[
         Path | None,
-        typer.Option(help="TOML that says what cannot be read: arguments, inputs, tolerance, abi, ..."),
+        typer.Option(
+            parser=path, help="TOML that says what cannot be read: arguments, inputs, tolerance, abi, ..."
+        ),
     ] = None,
     run_inputs: Annotated[
         bool, typer.Option("--run-inputs", help="Call the board's generate_input, in the sandbox.")
     ] = False,
     root: Annotated[
-        Path | None, typer.Option(help="Files of a task lie in here; by default its repository.")
+        Path | None, typer.Option(parser=path, help="Files of a task lie in here; by default its repository.")
     ] = None,
     server: Annotated[str | None, typer.Option(help="GPU MODE's server; by default POPCORN_API_URL.")] = None,
     as_json: JsonOption = False,
@@ -80,10 +85,10 @@ def _task(source: str, leaderboard: str, root: Path | None, server: str | None) 
             raise UserError(f"{source}: which one? 'kernelwright board list' names them: kernelbot:NAME")
         with asking():
             return asyncio.run(_asked(name, server))
-    path = Path(source)
-    if path.suffix == ".json":
-        return read_task_json(path, name=leaderboard)
-    return read_task_folder(path, root=root, name=leaderboard)
+    file = Path(source)
+    if file.suffix == ".json":
+        return read_task_json(file, name=leaderboard)
+    return read_task_folder(file, root=root, name=leaderboard)
 
 
 async def _asked(name: str, server: str | None) -> Task:

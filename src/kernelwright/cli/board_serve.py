@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, TypeVarTuple
 
 import typer
 
-from kernelwright.cli.options import SlowOption, StrictOption, pick_device, use_slow_cases
+from kernelwright.cli.options import SlowOption, StrictOption, path, pick_device, use_slow_cases
 from kernelwright.core.errors import MissingError, UserError
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.leaderboard.wire import INSTALL
@@ -19,7 +19,7 @@ from kernelwright.leaderboard.wire import INSTALL
 DEFAULT_DATA: Final = Path(".kernelwright/board.db")
 
 _Words = TypeVarTuple("_Words")
-DataOption = Annotated[Path, typer.Option("--data", help="The board's file.")]
+DataOption = Annotated[Path, typer.Option("--data", parser=path, help="The board's file.")]
 
 
 def serve(

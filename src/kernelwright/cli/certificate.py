@@ -13,7 +13,7 @@ from kernelwright.certificate import (
     verify_certificate,
 )
 from kernelwright.certificate.build import incumbent_of
-from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, DirOption
+from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, DirOption, path
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.memory.store import Memory
@@ -28,11 +28,14 @@ def certificate(
             metavar="CAMPAIGN|verify", help="Id of a campaign, a start of it, or 'last'; or 'verify'."
         ),
     ],
-    file: Annotated[Path | None, typer.Argument(help="With 'verify': the certificate (JSON).")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(parser=path, help="With 'verify': the certificate (JSON).")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="The whole document as JSON, for scripts.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="For people (the default).")] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write to this file; its suffix says the format.")
+        Path | None,
+        typer.Option("-o", "--output", parser=path, help="Write to this file; its suffix says the format."),
     ] = None,
     directory: DirOption = DEFAULT_DIR,
 ) -> None:

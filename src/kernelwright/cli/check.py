@@ -16,6 +16,7 @@ from kernelwright.cli.options import (
     JsonOption,
     SlowOption,
     StrictOption,
+    path,
     pick_device,
     use_slow_cases,
 )
@@ -33,7 +34,7 @@ MAX_FILE_BYTES = 4 * 2**20
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="A .cu file that starts with a plan.")],
+    file: Annotated[Path, typer.Argument(parser=path, help="A .cu file that starts with a plan.")],
     problem: Annotated[str, typer.Option("--problem", "-p", help="A bundled problem's name, or a folder.")],
     device: DeviceOption = "auto",
     values: Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kernelwright.cli.options import DeviceOption, JsonOption, StrictOption, pick_device
+from kernelwright.cli.options import DeviceOption, JsonOption, StrictOption, path, pick_device
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.harness.detached.evaluate import evaluate
@@ -23,14 +23,14 @@ GONE_S: Final = 10.0
 
 def export_batch(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Folders of --device detached:DIR.")
+        list[Path], typer.Argument(metavar="DIR...", parser=path, help="Folders of --device detached:DIR.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", parser=path, help="The file to write.")],
     wait: Annotated[bool, typer.Option("--wait", help="Until there is something to evaluate.")] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Put everything that waits for a device into one file. Exit code 1 when nobody asks any more while it waits."""
-    opened = [Folder(path, create=wait) for path in folders]
+    opened = [Folder(folder, create=wait) for folder in folders]
     batches = _waited(opened) if wait else _pending(opened)
     running = any(folder.is_asking() for folder in opened)
     if not batches and wait:
@@ -75,12 +75,13 @@ def _pending(folders: list[Folder]) -> tuple[Batch, ...]:
 
 
 def evaluate_batch(
-    file: Annotated[Path, typer.Argument(help="A file of export-batch.")],
+    file: Annotated[Path, typer.Argument(parser=path, help="A file of export-batch.")],
     output: Annotated[
         Path,
         typer.Option(
             "--output",
             "-o",
+            parser=path,
             help="Where results are appended: a folder for all batches, or FILE.jsonl for one.",
         ),
     ] = Path("results"),
@@ -108,9 +109,12 @@ def evaluate_batch(
 
 def import_batch(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Folders that the batch was exported from.")
+        list[Path],
+        typer.Argument(metavar="DIR...", parser=path, help="Folders that the batch was exported from."),
     ],
-    results: Annotated[Path, typer.Argument(help="What evaluate-batch wrote: a file, or a folder of them.")],
+    results: Annotated[
+        Path, typer.Argument(parser=path, help="What evaluate-batch wrote: a file, or a folder of them.")
+    ],
     as_json: JsonOption = False,
 ) -> int:
     """Verify results of another machine and give them to the campaigns that wait for them."""
@@ -144,9 +148,9 @@ def _imported(folders: list[Path], results: Path) -> tuple[list[tuple[Path, Impo
     return found, faults
 
 
-def _results(path: Path) -> list[Path]:
+def _results(folder: Path) -> list[Path]:
     """A folder's files by the name that evaluate-batch gives."""
-    found = sorted(path.glob(f"*{RESULTS}"))
+    found = sorted(folder.glob(f"*{RESULTS}"))
     if not found:
-        raise UserError(f"{path}: holds no *{RESULTS}: give what evaluate-batch wrote")
+        raise UserError(f"{folder}: holds no *{RESULTS}: give what evaluate-batch wrote")
     return found

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption
+from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption, path
 from kernelwright.core.candidate import parse_template
 from kernelwright.core.errors import UserError
 from kernelwright.core.plan_format import format_sections
@@ -23,7 +23,10 @@ from kernelwright.optimiser.kernel_tuner_io import TuningResult, read_t1, read_t
 def export(
     campaign: CampaignArgument,
     to: Annotated[
-        Path, typer.Option("--to", help="FILE.json: Kernel Tuner's T4 results. FILE.npz: a recorded space.")
+        Path,
+        typer.Option(
+            "--to", parser=path, help="FILE.json: Kernel Tuner's T4 results. FILE.npz: a recorded space."
+        ),
     ],
     template: Annotated[
         str | None, typer.Option(help="Name of the template, where the campaign had several.")
@@ -50,7 +53,7 @@ def export(
 
 
 def import_space(
-    file: Annotated[Path, typer.Argument(help="A Kernel Tuner T1 file (search space, JSON).")],
+    file: Annotated[Path, typer.Argument(parser=path, help="A Kernel Tuner T1 file (search space, JSON).")],
 ) -> None:
     """Print a Kernel Tuner search space as the [tune] and [constraints] of a plan, to begin a template with."""
     space = read_t1(file)
@@ -58,9 +61,12 @@ def import_space(
 
 
 def import_results(
-    file: Annotated[Path, typer.Argument(help="A Kernel Tuner T4 file (results, JSON).")],
+    file: Annotated[Path, typer.Argument(parser=path, help="A Kernel Tuner T4 file (results, JSON).")],
     to: Annotated[
-        Path, typer.Option("--to", help="Recorded space to write (.npz), for `bench optimiser --spaces`.")
+        Path,
+        typer.Option(
+            "--to", parser=path, help="Recorded space to write (.npz), for `bench optimiser --spaces`."
+        ),
     ],
 ) -> None:
     """Make a recorded space of Kernel Tuner's results: every configuration with its time, or how it failed."""

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import kernelwright
-from kernelwright.cli.options import DeviceOption, JsonOption, SlowOption, pick_device, use_slow_cases
+from kernelwright.cli.options import DeviceOption, JsonOption, SlowOption, path, pick_device, use_slow_cases
 from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.errors import UserError
 from kernelwright.core.looking import is_folder
@@ -24,7 +24,9 @@ def gauntlet(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DIR]", help="Folder of .cu files; by default the one of the source checkout."
+            metavar="[DIR]",
+            parser=path,
+            help="Folder of .cu files; by default the one of the source checkout.",
         ),
     ] = None,
     device: DeviceOption = "auto",

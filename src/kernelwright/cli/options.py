@@ -29,6 +29,18 @@ def number_between(low: float, high: float) -> Callable[[str], float]:
     return number
 
 
+def given(text: str) -> str:
+    """Parser of a path or a name: a shell's variable that is not set is no name of this folder."""
+    if text == "":
+        raise typer.BadParameter("it is empty: name a file or a folder ('.' is this folder)")
+    return text
+
+
+def path(text: str | Path) -> Path:
+    """Parser of every path that a command takes; defaults come as paths already."""
+    return Path(given(text)) if isinstance(text, str) else text
+
+
 MEMORY_FILE = "memory.db"
 DETACHED = "detached"
 
@@ -38,7 +50,7 @@ CampaignDeviceOption = Annotated[
     str,
     typer.Option("--device", "-d", help="auto, cuda:N, cpu, or detached:DIR for one of another machine."),
 ]
-DirOption = Annotated[Path, typer.Option("--dir", help="Where campaigns are kept.")]
+DirOption = Annotated[Path, typer.Option("--dir", parser=path, help="Where campaigns are kept.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
 CampaignArgument = Annotated[
     str, typer.Argument(help="Id of a campaign, an unambiguous start of it, or 'last'.")

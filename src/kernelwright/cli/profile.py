@@ -16,6 +16,7 @@ from kernelwright.cli.options import (
     JsonOption,
     SlowOption,
     StrictOption,
+    path,
     pick_device,
     use_slow_cases,
 )
@@ -57,7 +58,7 @@ class Seen:
 
 
 def profile(
-    file: Annotated[Path, typer.Argument(help="A .cu file that starts with a plan.")],
+    file: Annotated[Path, typer.Argument(parser=path, help="A .cu file that starts with a plan.")],
     problem: Annotated[str, typer.Option("--problem", "-p", help="A bundled problem's name, or a folder.")],
     case: Annotated[
         str,

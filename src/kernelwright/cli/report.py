@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption
+from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption, path
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place
 from kernelwright.memory.store import Memory
@@ -27,7 +27,8 @@ _SUFFIXES = {".html": Format.HTML, ".htm": Format.HTML, ".md": Format.MARKDOWN, 
 def report(
     campaign: CampaignArgument = "last",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write to this file; its suffix says the format.")
+        Path | None,
+        typer.Option("-o", "--output", parser=path, help="Write to this file; its suffix says the format."),
     ] = None,
     format_: Annotated[
         Format | None, typer.Option("--format", help="By default html, or what the file's suffix says.")
