@@ -322,8 +322,22 @@ async def test_damage_in_the_folder_ends_the_waiting(tmp_path: Path) -> None:
         asking = asyncio.create_task(remote.benchmark(candidate("x"), await remote.compile(candidate("x"))))
         await until_pending(Folder(path), 2)
         (path / "results" / "0009.results.jsonl").write_bytes(b"{}\n")
-        with pytest.raises(HarnessError, match="has the schema"):
+        with pytest.raises(HarnessError, match=r"0009.*: is nothing that kernelwright wrote"):
             await asking
+
+
+@pytest.mark.parametrize("line", ["{}", "[]", "7", '{"schema": null}', '{"schema": 1, "header": {}}'])
+async def test_what_names_no_schema_is_nothing_of_ours(tmp_path: Path, line: str) -> None:
+    (tmp_path / "batches").mkdir()
+    file = tmp_path / "f"
+    file.write_text(f"{line}\n")
+    told = "is nothing that kernelwright wrote: it has no schema, "
+    with pytest.raises(UserError) as refused:
+        import_results([tmp_path], file)
+    assert str(refused.value) == f"{file}:1: {told}'kernelwright-result/1' is read"
+    with pytest.raises(UserError) as refused:
+        await evaluate(file, tmp_path / "n.jsonl", device="cpu", maker=MAKER)
+    assert str(refused.value) == f"{file}: {told}'kernelwright-batch/1' is read"
 
 
 def test_a_results_file_without_a_whole_line(tmp_path: Path) -> None:

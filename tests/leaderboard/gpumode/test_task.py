@@ -111,6 +111,17 @@ def test_the_servers_answer_is_the_same_record(tmp_path: Path) -> None:
         read_task_json(file)
 
 
+@pytest.mark.parametrize("answer", ["{}", "[]", "7", '{"name": null}', '[{"task": {}}, 3]'])
+def test_an_answer_that_names_nothing(tmp_path: Path, answer: str) -> None:
+    file = tmp_path / "boards.json"
+    file.write_text(answer)
+    with pytest.raises(UserError) as refused:
+        read_task_json(file)
+    assert str(refused.value) == f"{file}: names no leaderboard: give an answer of /leaderboards"
+    with pytest.raises(UserError, match=r"there is no leaderboard 'None' \(there are: none\)"):
+        read_task_json(file, name="None")
+
+
 def test_what_is_no_ordinary_file_is_called_so(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(UserError, match=r"fifo: is no folder with a task.yml, and no .yml or .json"):

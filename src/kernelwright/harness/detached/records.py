@@ -344,10 +344,11 @@ def _checked(data: bytes, schema: str, where: str) -> dict[str, Any]:
         value = json.loads(data)
     except (ValueError, RecursionError):
         raise UserError(f"{where}: is no JSON: damaged or truncated, copy it again") from None
-    if not isinstance(value, dict) or value.get("schema") != schema:
-        known = value.get("schema") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(known := value.get("schema"), str):
+        raise UserError(f"{where}: is nothing that kernelwright wrote: it has no schema, {schema!r} is read")
+    if known != schema:
         raise UserError(
-            f"{where}: has the schema {str(known)[:60]!r}, this version of kernelwright reads {schema!r}"
+            f"{where}: has the schema {known[:60]!r}, this version of kernelwright reads {schema!r}"
         )
     signed = value.pop("sha256", None)
     if signed != digest_of(value):

@@ -91,7 +91,10 @@ def read_task_json(path: Path, *, name: str = "") -> Task:
 def pick_task(value: Any, origin: str, name: str = "") -> Task:
     """The task of that name in an answer of ``GET /leaderboards``. Raises UserError."""
     entries = value if isinstance(value, list) else [value]
-    named = {str(entry.get("name"))[:200]: entry for entry in entries if isinstance(entry, dict)}
+    found = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("name"), str)]
+    named = {entry["name"][:200]: entry for entry in found}
+    if not named and not name:
+        raise UserError(f"{origin}: names no leaderboard: give an answer of /leaderboards")
     if not name and len(named) == 1:
         name = next(iter(named))
     if name not in named:
