@@ -72,11 +72,20 @@ def test_a_changed_source_in_the_memory_is_found(folder: Path) -> None:
     assert {"hashes.source", "hashes.template", "hashes.candidate"} <= set(found)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema_version": 99}', "\x00"])
-def test_other_files_are_one_clear_line(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", r"file: is no JSON \(EOF while parsing a value at line 1 column 0\)"),
+        ("\x00", r"file: is no JSON \(expected value at line 1 column 1\)"),
+        ("[1]", "file: must be an object, not a list"),
+        ("{}", r"[a-z_]+: is missing \(and \d+ more\)"),
+        ('{"schema_version": 99}', "schema_version: must be 1, not 99"),
+    ],
+)
+def test_other_files_are_one_clear_line(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "c.json"
     path.write_text(text)
-    with pytest.raises(UserError, match="no certificate of schema 1"):
+    with pytest.raises(UserError, match=f"no certificate of schema 1: {told}"):
         read_certificate(path)
 
 

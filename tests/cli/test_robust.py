@@ -165,7 +165,11 @@ def test_endless_budgets_are_refused(option: str, value: str, capsys: pytest.Cap
 
 def test_settings_of_another_version_are_one_line() -> None:
     settings = Settings(problem="vector_add", device="cpu").model_dump_json().replace("600.0", "null")
-    with pytest.raises(UserError, match="c1: its setting model_timeout_s cannot be read by this version"):
+    with pytest.raises(
+        UserError,
+        match=r"^c1: its settings cannot be read by this version: "
+        r"model_timeout_s: must be a number, not nothing: use the version that began it$",
+    ):
         read_settings("c1", settings)
 
 

@@ -46,7 +46,8 @@ def test_a_space_is_read(tmp_path: Path) -> None:
         (("TuningParameters", 1, "Values"), "[[1]]", "'tile'"),
         (("TuningParameters", 1, "Values"), "(" * 5000, "'tile'"),
         (("Conditions", 0, "Expression"), "len(tile) > 1", "condition 1: unknown function 'len'"),
-        (("TuningParameters",), [], "ConfigurationSpace.TuningParameters"),
+        (("TuningParameters",), [], "ConfigurationSpace.TuningParameters: is empty: put something there$"),
+        (("TuningParameters", 1, "Name"), 3, r"TuningParameters\[1\].Name: must be a text in quotes, not 3$"),
     ],
 )
 def test_a_space_that_cannot_be_used_says_where(
@@ -98,10 +99,11 @@ def test_the_objective_is_the_named_measurement_or_the_mean_of_runs(tmp_path: Pa
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "the file"),
-        ({"results": [{"configuration": {}}]}, "results.0.times"),
-        ({"results": [entry(invalidity="odd")]}, "results.0.invalidity: 'odd'"),
-        ({"results": [entry(times={})]}, "neither 'time' nor runtimes"),
+        ("{", r"t4.json: file: is no JSON \(EOF while parsing an object at line 1 column 1\)$"),
+        ("[]", "t4.json: file: must be an object, not a list$"),
+        ({"results": [{"configuration": {}}]}, r"results\[0\].times: is missing: add it \(and 1 more\)$"),
+        ({"results": [entry(invalidity="odd")]}, r"results\[0\].invalidity: 'odd'"),
+        ({"results": [entry(times={})]}, r"results\[0\]: correct, but neither 'time' nor runtimes"),
     ],
 )
 def test_results_that_cannot_be_used_say_where(tmp_path: Path, content: Any, message: str) -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kernelwright.board_server.text import plain
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.rules import MAX_SOURCE_BYTES
+from kernelwright.core.toml_words import in_json_words, json_fault
 from kernelwright.leaderboard.base import TAG, Mode
 
 MAX_BODY_BYTES: Final = 2 * MAX_SOURCE_BYTES + 64 * 1024
@@ -47,20 +48,11 @@ def read_submission(body: bytes) -> NewSubmission:
     try:
         sent = NewSubmission.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        status = 400 if first["type"] == "json_invalid" else 422
-        raise Denied(status, _told(first["loc"], first["msg"])) from None
+        status = 400 if json_fault(error) else 422
+        raise Denied(status, in_json_words(error, body, "docs/boards.md", whole="body")) from None
     if len(sent.source.encode()) > MAX_SOURCE_BYTES:
         raise Denied(413, f"source: has more than {MAX_SOURCE_BYTES} bytes")
     return sent
-
-
-def _told(place: tuple[int | str, ...], message: str) -> str:
-    """What is wrong where; of a value that may be of several kinds, not how it failed to be the first."""
-    if place[:1] == ("configuration",) and len(place) > 2 and place[2] != "[key]":
-        place, message = place[:2], "a number, true, false or a text is needed"
-    where = ".".join(str(part) for part in place)
-    return f"{where or 'body'}: {message}"
 
 
 def wants_every(query: Mapping[str, str]) -> bool:

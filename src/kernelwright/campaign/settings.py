@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from kernelwright.core.errors import UserError
 from kernelwright.core.goal import Goal, parse_goal
 from kernelwright.core.objective import ObjectiveName
+from kernelwright.core.toml_words import in_json_words
 
 NO_GOAL: Final = "none"
 PROBLEM_GOAL: Final = "problem"
@@ -85,8 +86,7 @@ def read_settings(campaign: str, text: str) -> Settings:
     try:
         return Settings.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
+        what = in_json_words(error, text, keys=None, whole="settings")
         raise UserError(
-            f"{campaign}: its setting {where or 'text'} cannot be read by this version: {first['msg']}"
+            f"{campaign}: its settings cannot be read by this version: {what}: use the version that began it"
         ) from None

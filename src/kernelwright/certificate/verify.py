@@ -11,6 +11,7 @@ from kernelwright.certificate.build import build_certificate
 from kernelwright.certificate.models import SCHEMA_VERSION, Certificate
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import read_text
+from kernelwright.core.toml_words import in_json_words
 from kernelwright.memory.store import Memory
 
 MAX_BYTES = 64 << 20
@@ -31,14 +32,12 @@ class Mismatch:
 
 def read_certificate(path: Path) -> Certificate:
     """The document of a file. Raises UserError, one line, when it is none."""
+    text = read_text(path, MAX_BYTES)
     try:
-        return Certificate.model_validate_json(read_text(path, MAX_BYTES))
+        return Certificate.model_validate_json(text)
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
-        raise UserError(
-            f"{path}: no certificate of schema {SCHEMA_VERSION}: {where or 'JSON'}: {fault['msg']}"
-        ) from None
+        what = in_json_words(error, text, keys=None)
+        raise UserError(f"{path}: no certificate of schema {SCHEMA_VERSION}: {what}") from None
 
 
 def verify_certificate(certificate: Certificate, memory: Memory | None) -> list[Mismatch]:

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Strict, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 T = TypeVar("T")
 Flag = Annotated[bool, Strict()]
@@ -41,6 +42,8 @@ _BOUNDS: Final = {
     "less_than_equal": ("at most", "le"),
     "less_than": ("less than", "lt"),
 }
+_BY_HAND: Final = {"extra_forbidden": "is an unknown key", "missing": "is missing"}
+"""What people mend by removing or adding a key."""
 _FIRST: Final = ("value_error", "union_tag_invalid", "union_tag_not_found")
 """Of several things that are wrong at one place, what says most."""
 _NOTHING: Final = object()
@@ -66,15 +69,37 @@ def strictly(adapter: TypeAdapter[T], table: Mapping[str, Any]) -> T:
     return adapter.validate_json(text, strict=True)
 
 
-def in_words(error: ValidationError, table: Any, keys: str = "") -> str:
-    """The first fault as ``KEY: what is wrong``, and how many more there are; ``keys`` says where keys are told."""
+def in_words(error: ValidationError, table: Any, keys: str | None = "", whole: str = "file") -> str:
+    """The first fault as ``KEY: what is wrong``, and how many more there are.
+
+    ``keys`` says where keys are told, ``None`` that a program wrote the table, whose keys nobody mends by hand;
+    ``whole`` is what the table is.
+    """
     details = [detail for detail in error.errors(include_url=False) if not _follows(detail)]
     findings = [_placed(detail, table) for detail in details]
     faults = [list(group) for _, group in groupby(findings, key=lambda wrong: wrong.choice)]
     # A misspelt key is also a missing one: its own name says more.
     first = min(faults, key=lambda fault: all(wrong.detail["type"] != "extra_forbidden" for wrong in fault))
     place, what = _told(first, keys)
-    return f"{key_text(place, table) or 'file'}: {what}" + more(len(faults) - 1)
+    return f"{key_text(place, table) or whole}: {what}" + more(len(faults) - 1)
+
+
+def in_json_words(
+    error: ValidationError, text: str | bytes, keys: str | None = "", whole: str = "file"
+) -> str:
+    """:func:`in_words` for a text that should be JSON."""
+    if fault := json_fault(error):
+        return f"{whole}: is no JSON ({fault})"
+    value = from_json(text)
+    if not isinstance(value, dict):
+        return f"{whole}: must be an object, not {shown(value)}"
+    return in_words(error, value, keys, whole)
+
+
+def json_fault(error: ValidationError) -> str:
+    """Why a text is no JSON and where, empty where it is."""
+    first = error.errors(include_url=False)[0]
+    return brief(str(first["ctx"]["error"])) if first["type"] == "json_invalid" else ""
 
 
 def brief(message: str) -> str:
@@ -159,7 +184,7 @@ def _placed(detail: Any, table: Any) -> _Wrong:
     )
 
 
-def _told(fault: list[_Wrong], keys: str) -> tuple[Place, str]:
+def _told(fault: list[_Wrong], keys: str | None) -> tuple[Place, str]:
     """Of the kinds that a value could have been, the one that it comes nearest to."""
     depth = max(len(wrong.place) for wrong in fault)
     nearest = [wrong for wrong in fault if len(wrong.place) == depth]
@@ -193,8 +218,10 @@ def _list_wanted(place: Place, given: Any) -> str:
     return f"must be a list, not {shown(given)}"
 
 
-def _message(detail: Any, keys: str) -> str:
+def _message(detail: Any, keys: str | None) -> str:
     found = (words(detail) for words in (_own_words, _of_value, _of_tag, _of_length))
+    if keys is None and detail["type"] in _BY_HAND:
+        return _BY_HAND[detail["type"]]
     if detail["type"] == "extra_forbidden":
         return "is an unknown key: remove it" + (f", or see {keys} for the keys there are" if keys else "")
     return next(filter(None, found), f"has a value that is not allowed here: {shown(detail['input'])}")
@@ -214,6 +241,8 @@ def _of_value(detail: Any) -> str:
     elif kind in _BOUNDS:
         words, limit = _BOUNDS[kind]
         wanted = f"{words} {context[limit]}"
+    elif kind == "string_pattern_mismatch":
+        wanted = f"a text like {context['pattern']}"
     elif kind in {"literal_error", "enum"}:
         wanted = context["expected"]
     return f"must be {wanted}, not {shown(detail['input'])}" if wanted else ""

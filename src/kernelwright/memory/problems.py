@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from kernelwright.core.errors import UserError
+from kernelwright.core.toml_words import in_json_words
 from kernelwright.memory.records import ProblemRecord
 from kernelwright.problems.loader import Problem
 from kernelwright.problems.spec import ProblemSpec
@@ -15,6 +16,8 @@ def recorded_problem(record: ProblemRecord) -> Problem:
     try:
         spec = ProblemSpec.model_validate_json(record.spec)
     except ValidationError as error:
-        what = error.errors()[0]["msg"]
-        raise UserError(f"the problem {record.name} cannot be read by this version: {what}") from None
+        what = in_json_words(error, record.spec, keys=None, whole="spec")
+        raise UserError(
+            f"the problem {record.name} cannot be read by this version: {what}: use the version that recorded it"
+        ) from None
     return Problem(spec, Path(record.name), record.reference, record.baseline)

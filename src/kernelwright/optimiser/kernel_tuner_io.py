@@ -18,6 +18,7 @@ from kernelwright.core.expressions import parse
 from kernelwright.core.files import place, read_text
 from kernelwright.core.outcome import Status
 from kernelwright.core.space import Constraint, SearchSpace, Tunable
+from kernelwright.core.toml_words import in_json_words
 
 MAX_BYTES = 256 << 20
 T4_VERSION = "1.0.0"
@@ -125,12 +126,11 @@ def write_t4(results: Sequence[TuningResult], path: Path) -> None:
 
 
 def _read(path: Path, model: type[_Model]) -> _Model:
+    text = read_text(path, MAX_BYTES)
     try:
-        return model.model_validate_json(read_text(path, MAX_BYTES))
+        return model.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise UserError(f"{path}: {place}: {first['msg']}") from None
+        raise UserError(f"{path}: {in_json_words(error, text)}") from None
 
 
 def _values(path: Path, parameter: _TuningParameter) -> tuple[Value, ...]:
@@ -154,7 +154,7 @@ def _result(path: Path, number: int, entry: _T4Result) -> TuningResult:
     status = _STATUS_OF.get(entry.invalidity)
     if status is None:
         raise UserError(
-            f"{path}: results.{number}.invalidity: {entry.invalidity!r} is not one of {', '.join(_STATUS_OF)}"
+            f"{path}: results[{number}].invalidity: {entry.invalidity!r} is not one of {', '.join(_STATUS_OF)}"
         )
     configuration = Configuration(entry.configuration)
     if status is not Status.MEASURED:
@@ -165,7 +165,9 @@ def _result(path: Path, number: int, entry: _T4Result) -> TuningResult:
         m.value for m in entry.measurements if m.name == objective and isinstance(m.value, int | float)
     ]
     if not measured and not times:
-        raise UserError(f"{path}: results.{number}: correct, but neither {objective!r} nor runtimes is there")
+        raise UserError(
+            f"{path}: results[{number}]: correct, but neither {objective!r} nor runtimes is there"
+        )
     value = float(measured[0]) if measured else sum(times) / len(times)
     return TuningResult(configuration, status, times, value)
 
