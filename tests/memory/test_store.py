@@ -1,6 +1,7 @@
 """What is kept comes back as it was; history is never changed."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -153,12 +154,14 @@ def test_campaigns_by_id_start_or_last(memory: Memory) -> None:
         memory.campaign("x")
 
 
-def test_an_empty_memory_says_that_there_is_no_last_campaign(memory_file: Path) -> None:
-    with (
-        Memory.open(memory_file) as memory,
-        pytest.raises(MemoryFileError, match=r"'last' is not in .*none yet"),
-    ):
-        memory.campaign("last")
+def test_an_empty_memory_says_that_no_campaign_has_begun(memory_file: Path) -> None:
+    """As a kill leaves it that comes before a detached device has answered."""
+    told = ": no campaign has begun here yet: begin one with 'kernelwright run PROBLEM', or give the same command again "
+    with Memory.open(memory_file) as memory:
+        with pytest.raises(MemoryFileError, match=re.escape(f"{memory_file}{told}")):
+            memory.campaign("last")
+        with pytest.raises(MemoryFileError, match=r"'c1' is not in the memory \(there are: none yet\)"):
+            memory.campaign("c1")
 
 
 def test_state_time_and_notes_of_a_campaign(memory: Memory) -> None:

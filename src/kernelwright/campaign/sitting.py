@@ -81,13 +81,15 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
             problem, slow=settings.slow_cases, seed=settings.seed, strict=settings.strict
         )
         with Memory.open(directory / MEMORY_FILE) as memory:
+            begun = asyncio.Event()
             async with (
                 _models(settings) as models,
-                _within(settings, 0.0),
+                _within(settings, 0.0, begun),
                 _harness(settings, held, listener) as harness,
             ):
                 record = _record(problem, settings, harness)
                 memory.start_campaign(record, _problem_record(problem))
+                begun.set()
                 memory.claim(record.id)
                 _note_environment(memory, record.id, harness, listener)
                 memory.note(record.id, SELFTEST, json.dumps(tested.warnings))
@@ -276,8 +278,11 @@ async def _models(settings: Settings) -> AsyncIterator[dict[str, Model]]:
 
 
 @contextlib.asynccontextmanager
-async def _within(settings: Settings, used: float) -> AsyncIterator[None]:
-    """Waiting for another machine counts: it ends with the budget, whatever is still asked there."""
+async def _within(settings: Settings, used: float, begun: asyncio.Event | None = None) -> AsyncIterator[None]:
+    """Waiting for another machine counts: it ends with the budget, whatever is still asked there.
+
+    Before its first answer a new campaign has not ``begun``: nothing can be resumed.
+    """
     if not settings.device.startswith("detached:"):
         yield
         return
@@ -285,9 +290,11 @@ async def _within(settings: Settings, used: float) -> AsyncIterator[None]:
         async with asyncio.timeout(settings.seconds - used + LATE_S):
             yield
     except TimeoutError:
+        resumable = begun is None or begun.is_set()
+        go_on = "go on with kernelwright resume" if resumable else "give the same command again, with more"
         raise HarnessError(
             f"the budget of {settings.seconds:g} s ended while the other machine was awaited: "
-            "what it was asked stays in the folder; go on with kernelwright resume --seconds"
+            f"what it was asked stays in the folder; {go_on} --seconds"
         ) from None
 
 

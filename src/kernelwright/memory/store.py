@@ -216,6 +216,11 @@ class Memory:
             with self._readable(f"the campaign {found[0].id!r}"):
                 check_campaign(found[0])
             return found[0]
+        if not known and name == "last":
+            raise MemoryFileError(
+                f"{self.path}: no campaign has begun here yet: begin one with 'kernelwright run PROBLEM', or give the same "
+                "command again where it ended before its detached device first answered: what was asked stays in its folder"
+            )
         some = ", ".join(c.id for c in (found or known)[-5:]) or "none yet"
         what = "is ambiguous" if found else "is not in the memory"
         raise MemoryFileError(f"{self.path}: the campaign {name!r} {what} (there are: {some})")
