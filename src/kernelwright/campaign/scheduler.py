@@ -6,11 +6,13 @@ waits for its place there, so nothing is chosen long before the device can use i
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kernelwright.campaign.policy import Work
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Outcome
 from kernelwright.core.screen import Screen
 from kernelwright.harness.protocol import CompileResult, Harness
@@ -71,19 +73,23 @@ class Scheduler:
             work = await self.take()
             if work is None:
                 return
-            compiled = await unless(stop, self.harness.compile(work.candidate))
-            if compiled is None:
-                return
-            if compiled.status is not None:
-                await self.done(work, compiled.as_outcome())
-                continue
-            async with places:
-                outcome = self.known(work, compiled) or await self._measure(work, compiled, stop)
-            if outcome is not None:
-                await self.done(work, outcome)
-            if not self.harness.exclusive and not self.device.locked():
-                async with self.device:
-                    await unless(stop, self.between())
+            with _named(work.candidate):
+                await self._try(work, places, stop)
+
+    async def _try(self, work: Work, places: asyncio.Semaphore, stop: asyncio.Event) -> None:
+        compiled = await unless(stop, self.harness.compile(work.candidate))
+        if compiled is None:
+            return
+        if compiled.status is not None:
+            await self.done(work, compiled.as_outcome())
+            return
+        async with places:
+            outcome = self.known(work, compiled) or await self._measure(work, compiled, stop)
+        if outcome is not None:
+            await self.done(work, outcome)
+        if not self.harness.exclusive and not self.device.locked():
+            async with self.device:
+                await unless(stop, self.between())
 
     async def _measure(self, work: Work, compiled: CompileResult, stop: asyncio.Event) -> Outcome | None:
         if not self.harness.exclusive:
@@ -97,6 +103,18 @@ class Scheduler:
                 return None
             self.started(work)
             return await self.harness.benchmark(work.candidate, compiled, self.screen())
+
+
+@contextlib.contextmanager
+def _named(candidate: Candidate) -> Iterator[None]:
+    """What ends a campaign from here says what was in flight, for who reports it as a fault of ours."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(
+            f"in flight: {candidate.id} ({candidate}); what is recorded is kept: kernelwright resume goes on"
+        )
+        raise
 
 
 async def unless(stop: asyncio.Event, call: Coroutine[Any, Any, T]) -> T | None:

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Final
 
@@ -126,17 +126,29 @@ def _other(error: Exception) -> int:
     return _usage(error) if hasattr(error, "format_message") else _fault(error)
 
 
-def _lacks_files(error: BaseException | None) -> bool:
+def _lacks_files(error: BaseException) -> bool:
     """Whether the system's limit is behind an error, at whatever remove (an import, a group, a cause)."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in TOO_MANY_FILES:
+    for each in _behind(error):
+        if isinstance(each, OSError) and each.errno in TOO_MANY_FILES:
             return True
-        if isinstance(error, BaseExceptionGroup) and any(map(_lacks_files, error.exceptions)):
+        if isinstance(each, ImportError) and os.strerror(errno.EMFILE) in str(each):
             return True
-        if isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error):
-            return True
-        error = error.__cause__ or error.__context__
     return False
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """An error and all that led to it, each once: one that was taken out of its group leads back to itself."""
+    found: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while found:
+        each = found.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        found.append(each.__cause__ or each.__context__)
+        if isinstance(each, BaseExceptionGroup):
+            found += each.exceptions
 
 
 def _see_to_width() -> None:
