@@ -39,7 +39,7 @@ from kernelwright.devices.base import DuelCase, DuelResult, TimingProtocol
 from kernelwright.generation.ledger import Ledger
 from kernelwright.generation.models.mailbox import Mailbox
 from kernelwright.harness.local import LocalHarness
-from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult
+from kernelwright.harness.protocol import AtHand, Built, CompileResult, ProfileResult, SanitizerResult
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.self_test import SelfTest
 from kernelwright.harness.wire import Ceilings
@@ -56,7 +56,7 @@ FACTS: Final = DeviceFacts(
 )  # fmt: skip
 
 
-class Played:
+class Played(AtHand):
     """Implements :class:`~kernelwright.harness.protocol.Harness`: times are a formula of source and numbers."""
 
     places = 2
@@ -138,9 +138,6 @@ class Played:
             Status.MEASURED,
             cases=tuple(DuelCase(case.id, ours, theirs, "clock") for case, ours, theirs in found),
         )
-
-    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
-        """Nothing travels."""
 
     async def against_library(
         self, challenger: Built, rounds: int, cases: Collection[str] | None = None

@@ -12,6 +12,7 @@ from kernelwright.core.outcome import CaseTiming, Outcome, Status
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import DuelCase, DuelResult
 from kernelwright.harness.protocol import (
+    AtHand,
     Built,
     CompileResult,
     ProfileResult,
@@ -47,7 +48,7 @@ def key(candidate: Candidate) -> tuple[str, int]:
 
 
 @dataclass
-class FakeHarness:
+class FakeHarness(AtHand):
     """``times[(template, X)]`` in ms; a status instead of a number fails there. Counts overlaps on the device.
 
     ``true_times`` are what duels see, where medians are lucky or unlucky; a status there: that side is at fault.
@@ -121,9 +122,6 @@ class FakeHarness:
             phase = 0 if name == "challenger" else 3
             samples.append(tuple(time * (1 + 0.001 * ((7 * i + phase) % 5 - 2)) for i in range(rounds)))
         return DuelResult(Status.MEASURED, cases=(DuelCase("n=1", samples[0], samples[1], "clock"),))
-
-    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
-        pass
 
     async def against_library(
         self,

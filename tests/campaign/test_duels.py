@@ -2,18 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kernelwright.campaign.campaign import Campaign
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Status
 from kernelwright.core.statistics import Verdict
 from kernelwright.memory.records import Duel
 from kernelwright.memory.store import Memory
 
-from .fakes import FakeHarness
+from .fakes import FACTS, FakeHarness
 from .test_campaign import TIMES, make
 
 Times = dict[tuple[str, int], float | Status]
@@ -236,3 +238,39 @@ async def test_compiling_goes_on_during_a_duel(memory: Memory) -> None:
     harness.duel = slow  # type: ignore[assignment, method-assign]
     await make(memory, harness).run()
     assert max(during) > 0
+
+
+class Elsewhere(FakeHarness):
+    """A device on another machine: what travels together is asked before it is needed."""
+
+    def __init__(self, times: Times, true_times: Times | None = None) -> None:
+        facts = replace(FACTS, kind="cuda")
+        super().__init__(times, facts=facts, places=8, exclusive=False, true_times=true_times or {})
+        self.foreseen: list[tuple[str, str]] = []
+        self.ends: list[str] = []
+
+    def foresee_duels(self, challengers: Sequence[Candidate], incumbent: Candidate) -> None:
+        self.foreseen += [(str(challenger), str(incumbent)) for challenger in challengers]
+
+    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
+        self.ends.append(str(winner))
+
+
+async def test_who_might_challenge_next_and_what_the_end_asks_is_told_before(memory: Memory) -> None:
+    close: Times = {(name, x): 5.0 for name in ("slow", "fast") for x in range(1, 7)}
+    close |= {("baseline", 0): 2.0, ("fast", 1): 1.9, ("fast", 2): 1.91, ("fast", 3): 1.92, ("fast", 4): 1.93}
+    harness = Elsewhere(close, true_times=dict.fromkeys([("fast", x) for x in range(1, 5)], 2.0))
+    await make(memory, harness).run()
+    fought = [(challenger, incumbent) for challenger, incumbent, _ in harness.duels]
+    assert len(set(fought)) > 2
+    assert set(fought[1:]) <= {fought[0], *harness.foreseen}
+
+
+async def test_a_confirmation_elsewhere_takes_all_rounds_of_its_trip(memory: Memory) -> None:
+    harness = Elsewhere(TIMES)
+    result = await make(memory, harness).run()
+    assert result.confirmation is not None
+    assert harness.ends[-1] == harness.duels[-1][0]
+    confirmation = memory.duels("c1")[-1]
+    assert [len(case.challenger_ms) for case in confirmation.cases] == [64]
+    assert confirmation.decision.rounds == 16

@@ -84,6 +84,9 @@ class Duels:
             yield await self._scene.harness.duel(*sides, rounds)
         if self._scene.harness.facts.kind == "cpu":
             return  # its times are no claims
+        if not self._scene.harness.exclusive:  # the rest of what came with one trip
+            yield await self._scene.harness.duel(*sides, LOOKS[-1] - sum(CONFIRMATION_LOOKS))
+            return
         more, cases = more_rounds(batches, min(STEADY_SHARE * self._scene.budget.seconds, STEADY_S))
         if more:
             yield await self._scene.harness.duel(*sides, more, cases)

@@ -1,7 +1,7 @@
 """Who leads: times per candidate, best known time per case, the incumbent, and who may challenge it."""
 
 from bisect import insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from math import sqrt
@@ -106,13 +106,16 @@ class Standing:
 
     def contender(self) -> Entry | None:
         """The best candidate whose medians are better than the incumbent's and that has not lost a duel yet."""
+        return next(self.contenders(), None)
+
+    def contenders(self) -> Iterator[Entry]:
+        """All of them, best first."""
         leader = self.incumbent
         for entry in self._ranking:
             if leader is None or entry.score <= leader.score:
-                return None
+                return
             if self._may_challenge(entry):
-                return entry
-        return None
+                yield entry
 
     def _may_challenge(self, entry: Entry) -> bool:
         beaten = self._beaten.get(entry.candidate)

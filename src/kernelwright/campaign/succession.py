@@ -1,9 +1,10 @@
 """Who follows whom: duels that are due, faults of incumbents, and what the last incumbent has to stand."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from kernelwright.campaign.duels import CONFIRMATION_LOOKS, Duels
@@ -16,7 +17,7 @@ from kernelwright.harness.protocol import SanitizerResult
 
 CONFIRMATION: Final = "confirmation"
 LAST_DUELS: Final = 3
-"""Duels after the search for contenders that had no turn."""
+"""Duels after the search for contenders that had no turn; so many travel together where the device is elsewhere."""
 FALLBACKS: Final = 4
 """How often the end's incumbent may turn out faulty before the search for a sound one is given up."""
 
@@ -76,6 +77,8 @@ class Succession:
         if not self._scene.harness.exclusive and self._scene.budget.left <= 0:
             return None  # each of these is a trip to another machine, and waiting counts
         for _ in range(FALLBACKS):
+            self._foresee(self._scene.standing.incumbent or baseline, baseline)
+            self._foresee(self._scene.standing.front or baseline, baseline)
             for _ in range(LAST_DUELS):
                 if not await self._duel(lambda: False):
                     break
@@ -100,6 +103,12 @@ class Succession:
             winner, base = scene.candidates[leader.candidate], scene.candidates[baseline.candidate]
             scene.harness.foresee_end(winner, base, CONFIRMATION_LOOKS[0], ONE_TRIP[0])
 
+    def _foresee_duels(self, challengers: Iterable[Entry]) -> None:
+        scene, leader = self._scene, self._scene.standing.incumbent
+        if leader is not None:
+            found = [scene.candidates[entry.candidate] for entry in challengers]
+            scene.harness.foresee_duels(found, scene.candidates[leader.candidate])
+
     async def _is_sound(self, leader: Entry | None) -> bool:
         await self._verification.sanitize(final=True)
         if self._scene.standing.incumbent is leader:
@@ -109,9 +118,11 @@ class Succession:
 
     async def _duel(self, stopped: Callable[[], bool]) -> bool:
         """Whether a contender was dealt with."""
-        challenger = self._scene.standing.contender()
-        if challenger is None:
+        contenders = list(islice(self._scene.standing.contenders(), LAST_DUELS))
+        if not contenders:
             return False
+        challenger, *others = contenders
+        self._foresee_duels(others)
         # After a disqualification contenders were screened against an incumbent that was not what it seemed:
         # perhaps they never had every check.
         fit = not self._scene.standing.disqualified or await self._verification.check(challenger)

@@ -19,12 +19,7 @@ from kernelwright.core.outcome import Check, Outcome, StaticMetrics, Status
 from kernelwright.core.resolve import compiler_options, macros
 from kernelwright.core.rules import MAX_SOURCE_BYTES
 from kernelwright.core.screen import Screen
-from kernelwright.devices.base import (
-    BuildResult,
-    DuelResult,
-    RunResult,
-    TimingProtocol,
-)
+from kernelwright.devices.base import BuildResult, DuelResult, RunResult, TimingProtocol
 from kernelwright.devices.cuda.neighbours import compute_processes
 from kernelwright.devices.cuda.occupancy import with_occupancy
 from kernelwright.harness.belief import believed_floor_ms, cannot_run, for_problem
@@ -35,7 +30,14 @@ from kernelwright.harness.device_lock import silent, told_once
 from kernelwright.harness.neighbours import Neighbours
 from kernelwright.harness.processes import import_roots, problem_files, readable_folders
 from kernelwright.harness.profiler import Profiler
-from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult, SubmitResult
+from kernelwright.harness.protocol import (
+    AtHand,
+    Built,
+    CompileResult,
+    ProfileResult,
+    SanitizerResult,
+    SubmitResult,
+)
 from kernelwright.harness.sandbox import SandboxReport
 from kernelwright.harness.sanitizer import Sanitizer
 from kernelwright.harness.scratch import Artifacts, Scratch, shared_cache
@@ -51,7 +53,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 __all__ = ["LocalHarness", "Timeouts"]
 
 
-class LocalHarness:
+class LocalHarness(AtHand):
     """Implements :class:`~kernelwright.harness.protocol.Harness`. Use as an async context manager, or start and close.
 
     ``checked`` runs every candidate once in the cpu device's checked mode, at the smallest case, before it is
@@ -300,9 +302,6 @@ class LocalHarness:
     ) -> DuelResult:
         """Two candidates in turn. Raises HarnessError also when a binary is not kept any more: compile again."""
         return await self._lane.duel(self._kept(challenger), self._kept(incumbent), rounds, cases)
-
-    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
-        """The device is here: nothing travels."""
 
     async def against_library(
         self, challenger: Built, rounds: int, cases: Collection[str] | None = None

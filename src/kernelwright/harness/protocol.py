@@ -1,6 +1,6 @@
 """The harness as the campaign sees it: four verbs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -96,6 +96,16 @@ class SanitizerResult:
     findings: tuple[str, ...] = ()
 
 
+class AtHand:
+    """For a harness whose device is here: nothing travels, so nothing has to be foreseen."""
+
+    def foresee_duels(self, challengers: Sequence[Candidate], incumbent: Candidate) -> None:
+        """Nothing to do."""
+
+    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
+        """Nothing to do."""
+
+
 class Harness(Protocol):
     """The four verbs, and what trust needs beside them. Every call returns a result for a bad candidate; errors are the harness's own."""
 
@@ -145,8 +155,12 @@ class Harness(Protocol):
         """The same with the vendor library that the problem names; NOT_RUN where it cannot be had."""
         ...
 
+    def foresee_duels(self, challengers: Sequence[Candidate], incumbent: Candidate) -> None:
+        """Who will challenge if those before them do not win, for a harness to which every request is a trip."""
+        ...
+
     def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
-        """What a campaign's end will ask of its winner, for a harness to which every request is a trip."""
+        """What a campaign's end will ask of its winner, likewise."""
         ...
 
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:

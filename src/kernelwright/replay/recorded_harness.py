@@ -10,14 +10,21 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import DuelResult
-from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult, SubmitResult
+from kernelwright.harness.protocol import (
+    AtHand,
+    Built,
+    CompileResult,
+    ProfileResult,
+    SanitizerResult,
+    SubmitResult,
+)
 from kernelwright.harness.wire import Ceilings
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment
 
 NOT_RECORDED = "the memory has no such experiment"
 
 
-class RecordedHarness:
+class RecordedHarness(AtHand):
     """Implements :class:`~kernelwright.harness.protocol.Harness`.
 
     What is not recorded is ``not_run``, never a pass; of a template that is not recorded at all it fails, as a draft
@@ -89,9 +96,6 @@ class RecordedHarness:
         if not parts or not all(part.challenger_ms for part in parts):
             return DuelResult(Status.NOT_RUN, "the memory has no such duel")
         return DuelResult(Status.MEASURED, cases=tuple(parts))
-
-    def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
-        """Nothing travels."""
 
     async def against_library(
         self, challenger: Built, rounds: int, cases: Collection[str] | None = None

@@ -157,6 +157,19 @@ async def test_one_trip_brings_all_that_an_end_asks(tmp_path: Path) -> None:
         assert set(kinds) <= {"sanitize"}, "all but the turn of the sanitizer, which a real winner had before"
 
 
+async def test_who_might_challenge_next_travels_with_who_challenges_now(tmp_path: Path) -> None:
+    path, _ = await exchanged(tmp_path)
+    async with harness(path) as remote, asyncio.timeout(20):
+        first, second, lead = [Built(c, await remote.compile(c)) for c in map(candidate, ("a", "b", "c"))]
+        remote.foresee_duels([second.candidate], lead.candidate)
+        fighting = asyncio.create_task(remote.duel(first, lead, 8))
+        await answer(
+            path, tmp_path / "duels.jsonl", 4
+        )  # two duels, the sanitizer's turn, what was asked before
+        assert (await fighting).status is Status.MEASURED
+        assert (await remote.duel(second, lead, 8)).status is Status.MEASURED
+
+
 async def test_the_second_of_two_equal_requests_is_a_measurement_of_its_own(tmp_path: Path) -> None:
     path, results = await exchanged(tmp_path)
     import_results([path], results)

@@ -3,7 +3,7 @@
 import asyncio
 import importlib.util
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -14,6 +14,7 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import ExpressionError, HarnessError, PlanError, UserError
 from kernelwright.core.outcome import Check, Outcome, Status
 from kernelwright.core.screen import Screen
+from kernelwright.core.statistics import LOOKS
 from kernelwright.devices.base import DuelResult, TimingProtocol
 from kernelwright.harness.detached.folder import Folder
 from kernelwright.harness.detached.items import item_about, split_rounds, subject_of, terms_of
@@ -37,8 +38,8 @@ from kernelwright.problems.plans import plans_for
 BATCH_SIZE: Final = 64
 IDLE_S: Final = 2.0
 POLL_S: Final = 0.25
-DUEL_ROUNDS: Final = 32
-"""Rounds of one trip: three looks of a duel."""
+DUEL_ROUNDS: Final = LOOKS[-1]
+"""Rounds of one trip: all looks of a duel. Rounds cost less than a trip."""
 ELSEWHERE: Final = "elsewhere"
 """Stands for the binary, which is built where it runs."""
 
@@ -257,6 +258,11 @@ class DetachedHarness:
             there = self._header.kernelwright
             return f"PyTorch is not asked where kernelwright is {there}, here it is {__version__}"
         return ""
+
+    def foresee_duels(self, challengers: Sequence[Candidate], incumbent: Candidate) -> None:
+        """Their duels come back with that of whoever challenges first."""
+        for challenger in challengers:
+            self._foresee("duel", challenger, incumbent, rounds=DUEL_ROUNDS)
 
     def foresee_end(self, winner: Candidate, baseline: Candidate, duel: int, library: int) -> None:
         """What a campaign's end asks in turn: one trip brings all of it."""
