@@ -17,6 +17,7 @@ from unittest.mock import patch
 import numpy as np
 from scipy.stats import spearmanr
 
+from command_line import parser_of
 from kernelwright.devices.recorded import BUNDLED, RecordedSpace, read_folder
 from kernelwright.optimiser import bayesian, features, gaussian_process
 from kernelwright.optimiser.peers import kernelwright
@@ -84,7 +85,7 @@ def searches(space: RecordedSpace, seeds: int, budget: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--spaces", type=Path, default=BUNDLED)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--budget", type=int, default=100)

@@ -18,6 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from command_line import parser_of
 from kernelwright.generation.model import ModelReply
 from kernelwright.generation.models.recorded import read_replies, reply_line
 
@@ -52,9 +53,7 @@ def campaign(options: argparse.Namespace, replies: Path, folder: Path, *more: st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--problem", default="examples/layer_norm")
     parser.add_argument("--replies", type=Path, default=Path("tests/data/replies/cpu_layer_norm.jsonl"))
     parser.add_argument("--device", default="cpu")

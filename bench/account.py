@@ -9,11 +9,11 @@ measured on the same device; ``--replies`` writes the replies for ``--model reco
 template: tries, how many passed, its best by the objective, its largest case, and whether it gives up a case for others.
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
 
+from command_line import parser_of
 from kernelwright.core.outcome import Status
 from kernelwright.generation.model import ModelReply
 from kernelwright.generation.models.recorded import reply_line
@@ -120,9 +120,7 @@ def show(memory: Memory, campaign: CampaignRecord, vendor: float | None) -> None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("memory", type=Path)
     parser.add_argument("campaign", nargs="?", default="last")
     parser.add_argument("--vendor", type=float)

@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench_duel import OBJECTIVE, Tally, compare
+from command_line import parser_of
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Status
 from kernelwright.core.screen import Screen
@@ -188,9 +189,7 @@ async def candidates(harness: LocalHarness, options: argparse.Namespace) -> list
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--problem", default="gemm")
     parser.add_argument("--candidates", type=int, default=60)

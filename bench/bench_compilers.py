@@ -7,7 +7,6 @@ live there. Each row is one candidate; its ratio is nvcc's time over NVRTC's by 
 (99 % interval). Needs a GPU and both compilers of one major version.
 """
 
-import argparse
 import asyncio
 import json
 import sys
@@ -17,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from command_line import parser_of
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.launch import BuildRequest
 from kernelwright.core.objective import Objective
@@ -128,9 +128,7 @@ def line(row: Row) -> str:
 
 def main() -> int:
     names = [*RECORDED, *BOARDS]
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--rounds", type=int, default=64)

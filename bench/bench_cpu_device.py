@@ -5,7 +5,6 @@ Figures depend on the machine and are for its developers: they say nothing about
     python bench/bench_cpu_device.py [--repeat 3] [kernel ...]
 """
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from command_line import parser_of
 from kernelwright.core.launch import BuildRequest, KernelArgument, LaunchSpec, ResolvedPlan
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import (
@@ -105,7 +105,7 @@ def workloads() -> dict[str, Workload]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("kernels", nargs="*", help="names of workloads; all when left out")
     parser.add_argument("--repeat", type=int, default=3, help="measurements of each figure")
     options = parser.parse_args()

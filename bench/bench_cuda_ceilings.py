@@ -4,7 +4,6 @@ Timed as candidates are: L2 cleared before each run, the queue ahead of the GPU,
 2 dropped, median. Run: ``python bench/bench_cuda_ceilings.py [--device 0] [--sizes 128 256 ...]``.
 """
 
-import argparse
 import json
 import statistics
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from command_line import parser_of
 from kernelwright.devices.cuda.driver import CudaError
 from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.nvrtc import Nvrtc
@@ -148,7 +148,7 @@ def _gemm_sizes() -> list[Size]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--cache", type=Path, default=None)
     options = parser.parse_args()

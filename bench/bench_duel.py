@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from command_line import parser_of
 from kernelwright.campaign.duels import CONFIRMATION_LOOKS, STEADY_S
 from kernelwright.campaign.steady import more_rounds
 from kernelwright.core.candidate import Candidate, parse_template
@@ -265,9 +266,7 @@ PARTS = {"equal": equal, "one_percent": one_percent, "spread": spread}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument(

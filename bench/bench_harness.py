@@ -5,7 +5,6 @@ Figures depend on the machine and are for the harness's developers.
     python bench/bench_harness.py [--device cpu] [--problem vector_add] [--candidates 8] [--requests 200]
 """
 
-import argparse
 import asyncio
 import hashlib
 import statistics
@@ -14,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
+from command_line import parser_of
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
@@ -133,7 +133,7 @@ async def evaluate(harness: LocalHarness, candidate: Candidate) -> Outcome:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--problem", default="vector_add")
     parser.add_argument("--candidates", type=int, default=8)

@@ -5,7 +5,6 @@ Prints one JSON object; exit code 1 when fewer than 1000 experiments a second we
     python bench/bench_memory.py --experiments 5000
 """
 
-import argparse
 import json
 import sqlite3
 import sys
@@ -14,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from command_line import parser_of
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.outcome import CaseTiming, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.memory.records import CampaignRecord, Experiment, ProblemRecord, TemplateRecord
@@ -26,9 +26,7 @@ TEMPLATE = TemplateRecord("t1", "tile.cu", "// code\n" * 200, "bench", "tiling")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--experiments", type=int, default=5000)
     parser.add_argument(
         "--dir", type=Path, help="Folder on the disk to measure; by default the temporary one."

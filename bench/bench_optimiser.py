@@ -3,12 +3,12 @@
 python bench/bench_optimiser.py
 """
 
-import argparse
 import resource
 import time
 
 import numpy as np
 
+from command_line import parser_of
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.expressions import parse
 from kernelwright.core.outcome import Status
@@ -58,7 +58,7 @@ def bench(name: str, space: SearchSpace) -> None:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    parser_of(__doc__).parse_args()
     bench("small", space_of("abcde", "a * b <= 1024"))
     bench("50 thousand", space_of("abcdefg", "a * b <= 128", "c * d <= 64", "e * f * g == 1024"))
     bench("a million", space_of("abcdefgh", "a * b <= 1024", "c % d == 0", "e * f >= 128", "g * h <= 128"))

@@ -5,13 +5,13 @@ Experiments are made up (times by template, a few kinds of failures); the notebo
     python bench/bench_prompt.py
 """
 
-import argparse
 import json
 import random
 import statistics
 import time
 from pathlib import Path
 
+from command_line import parser_of
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
@@ -43,9 +43,7 @@ def variants(problem_source: str, number: int) -> list[Template]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--templates", type=int, default=300)
     parser.add_argument("--counts", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     options = parser.parse_args()

@@ -7,19 +7,16 @@ each place in the queue's groups of four entries; in us. One kernel that average
 the harness's clear, whose blocks write 4 KiB each, and behind one whose blocks stride over the buffer (docs/trust.md).
 """
 
-import argparse
 import ctypes
 import json
 import statistics
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kernelwright.core.launch import BuildRequest
-from kernelwright.devices.cuda import CudaCompiler
 from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.operations import Operation
+from opened import cubin_of, gpu_of_command_line
 
 RUNS = 40
 READ, PIXELS = 5 << 20, 2048 * 2048
@@ -58,12 +55,8 @@ class Workbench:
     def __init__(self, gpu: Gpu, folder: Path) -> None:
         self.gpu, self.driver, api = gpu, gpu.driver, gpu.driver.api
         names = ("zero", "add", "average", "stride")
-        built = CudaCompiler(cache_dir=folder).build(
-            BuildRequest(SOURCE, {}, {}, names, gpu.facts.arch), folder
-        )
-        if built.status is not None:
-            raise SystemExit(f"{built.status}: {built.reason}")
-        module = self.driver.ok(api.cuModuleLoadData(Path(built.artifact).read_bytes()), "cuModuleLoadData")
+        cubin = cubin_of(gpu, folder, SOURCE, names)
+        module = self.driver.ok(api.cuModuleLoadData(cubin), "cuModuleLoadData")
         self.kernels = {n: self.driver.ok(api.cuModuleGetFunction(module, n.encode()), n) for n in names}
 
     def launch(self, name: str, blocks: int, values: Sequence[Any], types: Sequence[Any]) -> Operation:
@@ -112,16 +105,9 @@ def by_clear(bench: Workbench) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--device", type=int, default=0)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        gpu = Gpu(options.device, Path(folder), 0.1)
-        bench = Workbench(gpu, Path(folder))
+    with gpu_of_command_line(__doc__) as (gpu, folder):
+        bench = Workbench(gpu, folder)
         found = {"device": gpu.facts.model, "two_launches_us": by_place(bench), "average_us": by_clear(bench)}
-        gpu.close()
     print(json.dumps(found))
 
 

@@ -6,7 +6,6 @@ exit code 1 beyond 10 s, 5 MB, or, where Chromium and node are there (tests/repo
     python bench/bench_report.py --experiments 20000
 """
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from command_line import parser_of
 from kernelwright.memory.store import Memory
 from kernelwright.report import as_html, build_report
 
@@ -24,9 +24,7 @@ MOST_BUILD_S, MOST_BYTES, MOST_OPEN_MS = 10.0, 5_000_000, 2000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--experiments", type=int, default=20_000)
     parser.add_argument("--templates", type=int, default=120)
     arguments = parser.parse_args()

@@ -3,13 +3,13 @@
 python bench/bench_search_memory.py
 """
 
-import argparse
 import resource
 import time
 from pathlib import Path
 
 import numpy as np
 
+from command_line import parser_of
 from kernelwright.core.outcome import Status
 from kernelwright.devices.recorded import RecordedSpace, read_folder
 from kernelwright.optimiser import make_optimiser
@@ -47,5 +47,5 @@ def _report(asks: list[float]) -> None:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    parser_of(__doc__).parse_args()
     main()

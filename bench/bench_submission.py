@@ -34,6 +34,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from command_line import parser_of
+
 BOARDS = Path(__file__).parents[1] / "examples" / "boards"
 PROBLEMS = ("vectoradd", "grayscale", "histogram", "matmul")
 SOURCES = ("baseline", "fast")
@@ -426,9 +428,7 @@ def show(rows: list[Row]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--gpu", default="H200", help="the GPU's name, for architecture and plans")
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=PROBLEMS)

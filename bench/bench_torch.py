@@ -6,13 +6,13 @@ candidates run through a graph (a floor below 5 us) are timed by events here too
     python bench/bench_torch.py --problems softmax reduce_sum examples/layer_norm
 """
 
-import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench_cuda_ceilings import TIMEOUT_S, median_ms
+from command_line import parser_of
 from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.operations import Operation
 from kernelwright.problems.loader import Case, load_problem
@@ -58,9 +58,7 @@ def one_case(gpu: Gpu, torch: Any, call: Callable[[], object]) -> dict[str, floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--problems", nargs="+", default=["softmax", "reduce_sum", "gemm"])
     parser.add_argument("--cache", type=Path, default=None)

@@ -7,19 +7,15 @@ context, after 300 small kernels of CuPy that were queued together, and after an
 tiny, which the harness has it do before every block of runs (docs/trust.md). Needs CuPy.
 """
 
-import argparse
 import ctypes
 import json
 import statistics
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from kernelwright.core.launch import BuildRequest
-from kernelwright.devices.cuda import CudaCompiler
 from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.operations import Operation
+from opened import cubin_of, gpu_of_command_line
 
 NODES, RUNS, QUEUED = 10, 40, 300
 COUNT = 1 << 17
@@ -64,21 +60,12 @@ def us_a_kernel(gpu: Gpu, launch: Operation) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--device", type=int, default=0)
-    options = parser.parse_args()
-    import cupy
+    with gpu_of_command_line(__doc__) as (gpu, folder):
+        import cupy
 
-    with tempfile.TemporaryDirectory() as folder:
-        gpu = Gpu(options.device, Path(folder), 0.1)
-        request = BuildRequest(SOURCE, {}, {}, ("add_one",), gpu.facts.arch)
-        built = CudaCompiler(cache_dir=Path(folder)).build(request, Path(folder))
-        if built.status is not None:
-            raise SystemExit(f"{built.status}: {built.reason}")
         found = {"device": gpu.facts.model}
-        with graph(gpu, Path(built.artifact).read_bytes()) as launch, cupy.cuda.Device(options.device):
+        cubin = cubin_of(gpu, folder, SOURCE, ("add_one",))
+        with graph(gpu, cubin) as launch, cupy.cuda.Device(gpu.driver.ordinal):
             rows = {"fresh": us_a_kernel(gpu, launch)}
             values = cupy.ones((4096, 128))
             for _ in range(QUEUED):
@@ -87,7 +74,6 @@ def main() -> None:
             rows["after many"] = us_a_kernel(gpu, launch)
             gpu.driver.give_turn()
             rows["after a turn"] = us_a_kernel(gpu, launch)
-        gpu.close()
     print(json.dumps(found | {"us_a_kernel": {name: round(us, 3) for name, us in rows.items()}}))
 
 

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from command_line import parser_of
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
 
@@ -41,9 +42,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--seconds", nargs="+", default=["gemm=60"], metavar="PROBLEM=SECONDS")
     parser.add_argument("--compile-workers", type=int, default=4)

@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from command_line import parser_of
+
 START_S = 120.0
 COMMAND = [sys.executable, "-m", "kernelwright"]
 
@@ -112,9 +114,7 @@ def climbed(shown: dict[str, Any], *, calibrated: bool) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--problem", default="gemm")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--seconds", type=float, default=180.0, help="of the campaign's search")

@@ -7,7 +7,6 @@ Parts run one after another, the shorter first; one that fails or takes too long
 code 1 when a part failed, was cut off, or was left out.
 """
 
-import argparse
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from command_line import parser_of
 from recorded_campaigns import RECORDED, packed, unpack
 
 BENCH = Path(__file__).resolve().parent
@@ -116,9 +116,7 @@ def run(part: Part, out: Path, limit_s: float) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--out", type=Path, default=Path("figures"))
     parser.add_argument("--only", default="", help="names with commas")

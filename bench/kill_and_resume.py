@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from command_line import parser_of
 from kernelwright.core.errors import MemoryFileError
 from kernelwright.memory.store import Memory
 
@@ -24,9 +25,7 @@ Recorded = list[tuple[int, str, str, tuple[float, ...]]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--problem", default="vector_add")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--kills", type=int, default=20)

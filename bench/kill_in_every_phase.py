@@ -25,6 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from command_line import parser_of
 from kernelwright.memory.store import Memory
 from kill_and_resume import _compare, _is_dead, _recorded, _workers
 from scripted import replies, write_problem
@@ -67,9 +68,7 @@ class Answering:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--evaluations", type=int, default=14)
     parser.add_argument("--played", action="store_true", help="a played device instead of the cpu")
     parser.add_argument("--points", nargs="+", choices=list(POINTS), default=list(POINTS), metavar="POINT")

@@ -7,12 +7,12 @@ in between). The replay asks the same optimiser, one configuration at a time, wi
     python bench/live_curve.py --seeds 20
 """
 
-import argparse
 import statistics
 from pathlib import Path
 
 import numpy as np
 
+from command_line import parser_of
 from kernelwright.core.outcome import Status
 from kernelwright.devices.recorded import read_recorded
 from kernelwright.optimiser import make_optimiser
@@ -22,9 +22,7 @@ CHECKPOINTS = (25, 50, 100, 200)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--spaces", type=Path, default=Path(__file__).with_name("spaces_h200"))
     parser.add_argument("--seeds", type=int, default=20)
     arguments = parser.parse_args()

@@ -23,6 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from command_line import parser_of
 from kernelwright.core.errors import MemoryFileError
 from kernelwright.memory.store import Memory
 from scripted import replies, write_problem
@@ -42,9 +43,7 @@ class Look:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--evaluations", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--proposals", type=int, default=6)

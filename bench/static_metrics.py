@@ -6,10 +6,10 @@ costs a compile, but no time of the GPU.
     python bench/static_metrics.py --seeds 20
 """
 
-import argparse
 import statistics
 from pathlib import Path
 
+from command_line import parser_of
 from kernelwright.devices.recorded import RecordedSpace, read_folder
 from kernelwright.optimiser import make_optimiser
 from kernelwright.optimiser.base import Observation
@@ -19,9 +19,7 @@ LIMITS = (0.0, 0.001, 0.01)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--spaces", type=Path, default=Path(__file__).with_name("spaces_h200"))
     parser.add_argument("--seeds", type=int, default=20)
     arguments = parser.parse_args()
