@@ -232,6 +232,11 @@ class _Bench:
                 await self._item(id_, item)
             except HarnessError as error:
                 self.sheet.fault(id_, error)
+            except Exception as error:
+                error.add_note(
+                    f"in flight: the item {id_}; what is evaluated is kept: the same command goes on"
+                )
+                raise
 
     async def _item(self, id_: str, item: Item) -> None:
         if item.kind == "probe":
