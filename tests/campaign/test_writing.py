@@ -170,6 +170,41 @@ async def test_every_failed_attempt_is_told_and_names_the_model_once(
     assert len(model.asked[1].prompt) < 1000
 
 
+class Stuck(Named):
+    """Another machine that does not come back with a model's template."""
+
+    def __init__(self) -> None:
+        super().__init__(TIMES, places=8, exclusive=False)
+
+    async def benchmark(
+        self, candidate: Candidate, compiled: CompileResult, screen: Screen | None = None
+    ) -> Outcome:
+        if candidate.template.name != "baseline":
+            await asyncio.Event().wait()
+        return await super().benchmark(candidate, compiled, screen)
+
+
+async def test_what_failed_is_told_though_the_campaign_ends_within_the_round(memory: Memory) -> None:
+    block = "```\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```"
+    edit = f"<proposal>\nkind: edit\nparent: nobody\n{block}\n</proposal>\n"
+    model = Scripted([proposal("t1") + edit])
+    campaign, notes = make(memory, model, Stuck(), repairs=1, max_requests=1), list[str]()
+
+    def note(text: str) -> None:
+        notes.append(text)
+        campaign.stop.set()
+
+    campaign.listener.note = note  # type: ignore[method-assign]
+    async with asyncio.timeout(10):
+        await campaign.run()
+    told = "scripted:x: a proposal was dropped: there is no template 'nobody' to edit"
+    assert notes == [told]
+    resumed = again(memory, Scripted([]), repairs=1, max_requests=1)
+    resumed.listener.note = notes.append  # type: ignore[method-assign]
+    await resumed.run()
+    assert notes.count(told) == 2  # the reply is followed again
+
+
 async def test_small_templates_that_are_all_tried_do_not_keep_models_from_being_asked(memory: Memory) -> None:
     model = Scripted(["".join(proposal(f"t{i}", values=1) for i in (1, 10, 11, 12)), proposal("t4")])
     result = await make(memory, model, young_budget=8, proposals=2, seconds=5.0, max_requests=2).run()

@@ -57,6 +57,7 @@ class FakeDesk:
     twins: dict[str, str] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
     drafts: list[set[str]] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
 
     def structure_prompt(self, wanted: int) -> Prompt:
         """A prompt."""
@@ -85,6 +86,10 @@ class FakeDesk:
         self.tried.append(proposal)
         await asyncio.sleep(0)
         return self.outcomes.pop(0) if self.outcomes else GOOD
+
+    def tell(self, model: str, reason: str, what: str = "") -> None:
+        """Kept in order."""
+        self.told.append(f"{model}: {what}{reason}")
 
 
 def author(model: Scripted, desk: FakeDesk, kept: list[Asked] | None = None, **ledger: float) -> Author:
@@ -145,6 +150,32 @@ async def test_repair_is_bounded_and_then_the_proposal_is_dropped() -> None:
     assert not done.templates
     assert done.dropped == ["compile_failed: line 9: no such thing"]
     assert len(model.asked) == 4
+
+
+async def test_what_fails_is_told_while_another_proposal_is_still_tried() -> None:
+    class Slow(FakeDesk):
+        """Trials do not end."""
+
+        async def trial(self, proposal: Proposal) -> Outcome | None:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    desk = Slow()
+    edit = "kind: edit\nparent: nobody\n```\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n"
+    bad = f"<proposal>\n{edit}</proposal>\n"
+    writer = author(Scripted([reply() + bad, bad, ModelError("429", retry_after_s=60.0)]), desk)
+    round_ = asyncio.create_task(writer.round(2))
+    async with asyncio.timeout(5):
+        while len(desk.told) < 3:
+            await asyncio.sleep(0)
+    assert not round_.done()
+    round_.cancel()
+    await asyncio.wait([round_])
+    assert desk.told == [
+        "scripted:x: asked again after 0001: there is no template 'nobody' to edit",
+        "scripted:x: asked again after 0002: there is no template 'nobody' to edit",
+        "scripted:x: a proposal was dropped: 429",
+    ]
 
 
 async def test_twins_and_paused_directions_cost_no_device_time_and_no_repair() -> None:

@@ -138,7 +138,7 @@ class Writing:
     async def _rounds(self, stop: asyncio.Event) -> None:
         if self._unfinished is not None and self.author is not None:
             self.busy = True
-            self._say(await unless(stop, self.author.take_up(self._unfinished)))
+            await unless(stop, self.author.take_up(self._unfinished))
         while not stop.is_set() and self.author is not None:
             if reason := self._over():
                 self.stopped = reason
@@ -189,14 +189,12 @@ class Writing:
         self.rounds += 1
         if done.failed:
             self._failures += 1
-            self._tell(done, done.failed)
             await _either(stop, REST_S)
             return
         self._failures = 0
         island = self._choice.island if self._choice else 0
         for template in done.templates:
             self.islands.settle(template, island)
-        self._say(done)
         for focus in done.focus:
             known = self._find(focus.template)
             async with self.asking:
@@ -204,20 +202,6 @@ class Writing:
             if found:
                 self.wake()
         self._stops = self._stops + 1 if done.stops and not done.templates else 0
-
-    def _say(self, done: Round | None) -> None:
-        """What became of proposals that did not come to be templates."""
-        if done is None:
-            return
-        for reason in done.mended:
-            self._tell(done, reason, "asked again after ")
-        for reason in done.dropped:
-            self._tell(done, reason, "a proposal was dropped: ")
-
-    def _tell(self, done: Round, reason: str, what: str = "") -> None:
-        """Failures of a model name it already."""
-        said = reason.removeprefix(f"{done.model}: ")[:MOST_TOLD]
-        self.scene.listener.note(f"{done.model}: {what}{said}")
 
     def _over(self) -> str:
         assert self.author is not None
@@ -364,6 +348,11 @@ class Writing:
             for known in (self.policy.arms, self.notebook.templates, self._fingerprints):
                 known.pop(proposal.template.id, None)
             raise
+
+    def tell(self, model: str, reason: str, what: str = "") -> None:
+        """Failures of a model name it already."""
+        said = reason.removeprefix(f"{model}: ")[:MOST_TOLD]
+        self.scene.listener.note(f"{model}: {what}{said}")
 
     # -- facts for prompts ----------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ class Focus:
 
 @dataclass
 class Round:
-    """What came of one request for structure. ``mended`` has the request and the fault of every attempt but the last.
+    """What came of one request for structure.
 
     ``again``: it is followed again, its proposals may be known already.
     """
@@ -82,7 +82,6 @@ class Round:
     request: str = ""
     templates: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    mended: list[str] = field(default_factory=list)
     focus: list[Focus] = field(default_factory=list)
     stops: int = 0
     repairs: int = 0
@@ -123,6 +122,10 @@ class Desk(Protocol):
         """
         ...
 
+    def tell(self, model: str, reason: str, what: str = "") -> None:
+        """What went wrong, when it does: a round may go on for long behind it, or be cut off."""
+        ...
+
 
 @dataclass
 class Author:
@@ -150,9 +153,8 @@ class Author:
         name = self._choose()
         done = Round(model=name)
         prompt = self.desk.structure_prompt(wanted)
-        asked, found = await self._ask(name, prompt, "structure")
+        asked, found = await self._ask(name, prompt, "structure", done)
         done.request = asked.request.id
-        done.failed = "" if found else asked.reason
         return await self._follow_all(asked, found, done)
 
     async def take_up(self, asked: Asked) -> Round:
@@ -171,7 +173,7 @@ class Author:
         return self.bandit.choose(frozenset(awake) or None)
 
     async def _ask(
-        self, name: str, prompt: Prompt, purpose: Purpose
+        self, name: str, prompt: Prompt, purpose: Purpose, done: Round
     ) -> tuple[Asked, Sequence[Proposed | ReplyFault]]:
         """The request as it ended and what its reply says; nothing when there is no reply."""
         request = ModelRequest(
@@ -188,6 +190,7 @@ class Author:
         except ModelError as error:
             record.failures += 1
             asked = self.ledger.failed(asked, str(error))
+            self._unanswered(asked, done)
             if error.retry_after_s is not None:
                 await self.sleep(min(error.retry_after_s, MOST_WAIT_S))
             return asked, []
@@ -198,11 +201,24 @@ class Author:
         self.bandit.spent(name, reply.usage.cost_usd or 0.0, reply.seconds)
         return asked, found
 
-    async def _repair(self, name: str, prompt: Prompt) -> tuple[Asked, Sequence[Proposed | ReplyFault]]:
+    def _unanswered(self, asked: Asked, done: Round) -> None:
+        if asked.purpose == "structure":
+            done.failed = asked.reason
+            self.desk.tell(asked.model, asked.reason)
+        else:
+            self._drop(done, asked.reason)
+
+    def _drop(self, done: Round, reason: str) -> None:
+        done.dropped.append(reason)
+        self.desk.tell(done.model, reason, "a proposal was dropped: ")
+
+    async def _repair(
+        self, name: str, prompt: Prompt, done: Round
+    ) -> tuple[Asked, Sequence[Proposed | ReplyFault]]:
         before = self.repaired.pop(prompt.prompt, None)
         if before is not None and before.reply is not None:
             return before, _read(before.reply.text)
-        return await self._ask(name, prompt, "repair")
+        return await self._ask(name, prompt, "repair", done)
 
     # -- one proposal ---------------------------------------------------------------------------------
 
@@ -214,7 +230,7 @@ class Author:
             raise
         except FAULTS as error:
             self.ledger.kept(asked, reason := _fault(error))
-            done.dropped.append(reason)
+            self._drop(done, reason)
 
     async def _bring(self, found: Proposed | ReplyFault, asked: Asked, done: Round) -> None:
         """With repairs on the way."""
@@ -233,18 +249,17 @@ class Author:
                 done.templates.append(result)
                 return
             if result is None or not result.reason or attempt == self.repairs:
-                done.dropped.append((result.reason or result.log) if result else "the campaign ended")
+                self._drop(done, (result.reason or result.log) if result else "the campaign ended")
                 return
             broken = Broken(result.code, result.reason, attempt + 1, self.repairs, direction, result.log)
             prompt = self.desk.repair_prompt(broken)
             if prompt.prompt not in self.repaired and not self.ledger.allows:
-                done.dropped.append(result.reason)
+                self._drop(done, result.reason)
                 return
             done.repairs += 1
-            done.mended.append(f"{asked.request.id}: {result.reason}")
-            asked, answers = await self._repair(asked.model, prompt)
+            self.desk.tell(done.model, f"{asked.request.id}: {result.reason}", "asked again after ")
+            asked, answers = await self._repair(asked.model, prompt, done)
             if not answers:
-                done.dropped.append(asked.reason)
                 return
             found = answers[0]
 
