@@ -46,7 +46,10 @@ def test_every_command_is_looked_at() -> None:
     assert {("board", "import", "--root", ""), ("bench", "optimiser", "--spaces", "")} <= {*ALL}
 
 
-@pytest.mark.parametrize("words", [*ALL, ("board", "import", "")], ids=" ".join)
+BLANK = [("run", "vector_add", "--dir", " "), ("board", "import", " \t")]
+
+
+@pytest.mark.parametrize("words", [*ALL, ("board", "import", ""), *BLANK], ids=" ".join)
 def test_an_empty_path_is_one_line(
     words: Words, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

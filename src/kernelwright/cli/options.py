@@ -30,8 +30,8 @@ def number_between(low: float, high: float) -> Callable[[str], float]:
 
 
 def given(text: str) -> str:
-    """Parser of a path or a name: a shell's variable that is not set is no name of this folder."""
-    if text == "":
+    """Parser of a path or a name: a shell's variable that is not set is no name of this folder, nor are blanks."""
+    if not text.strip():
         raise typer.BadParameter("it is empty: name a file or a folder ('.' is this folder)")
     return text
 

@@ -122,8 +122,12 @@ class TestMailbox:
 
     def test_a_folder_that_cannot_be(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        with pytest.raises(UserError, match="mailbox"):
+        with pytest.raises(
+            UserError, match=r"a mailbox: it is no folder: name a folder that you may write to"
+        ):
             Mailbox(tmp_path / "file")
+        with pytest.raises(UserError, match=r"a mailbox: Not a directory: name a folder"):
+            Mailbox(tmp_path / "file" / "below")
 
 
 def ended(pid: int) -> bool:
@@ -251,6 +255,13 @@ class TestCommand:
         with pytest.raises(UserError, match="command"):
             Command(line)
 
+    @pytest.mark.parametrize("line", ["'unclosed", "a\\"])
+    def test_a_line_that_has_no_words_says_how_to_mend_it(self, line: str) -> None:
+        with pytest.raises(
+            UserError, match=r"^--model .*command:.*: no .*: close every quotation and .* as in"
+        ):
+            Command(line)
+
 
 class TestRecorded:
     """Replies from a file."""
@@ -285,7 +296,20 @@ class TestRecorded:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "gpt", "mailbox", "command:", ":x", "command:\udcff", "vllm:x@", "vllm:x@notaurl"]
+    "text",
+    [
+        "",
+        "gpt",
+        "mailbox",
+        "mailbox: ",
+        "recorded:  ",
+        "openai: ",
+        "command:",
+        ":x",
+        "command:\udcff",
+        "vllm:x@",
+        "vllm:x@notaurl",
+    ],
 )
 def test_what_is_no_model(text: str) -> None:
     with pytest.raises(UserError, match="--model"):

@@ -38,7 +38,10 @@ class Command:
         try:
             self._arguments = shlex.split(line)
         except ValueError as error:
-            raise UserError(f"--model command:{line}: {error}") from None
+            raise UserError(
+                f"--model {self.name[:200]!r}: {str(error)[:1].lower()}{str(error)[1:]}: close every quotation and end "
+                "with no backslash, as in --model 'command:my-agent --say \"two words\"'"
+            ) from None
         if not self._arguments:
             raise UserError("--model command: needs a command, as in --model 'command:my-agent --quiet'")
         if shutil.which(self._arguments[0]) is None:

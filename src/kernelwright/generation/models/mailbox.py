@@ -42,7 +42,11 @@ class Mailbox:
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
-            raise UserError(f"{folder}: cannot be used as a mailbox: {error.strerror}") from None
+            why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+            raise UserError(
+                f"{folder}: cannot be used as a mailbox: {why}: name a folder that you may write to, "
+                "or one that is not there yet"
+            ) from None
 
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Write the request, wait for the reply. Raises ModelError when none comes in time."""

@@ -20,7 +20,7 @@ def open_model(text: str, *, stream: bool = False) -> Model:
     if not text.isprintable():
         raise UserError(f"--model {text!r}: holds characters that are no text: use {WAYS}")
     way, _, rest = text.partition(":")
-    if not rest:
+    if not rest.strip():
         raise UserError(f"--model {text!r}: use {WAYS}")
     match way:
         case "command":
