@@ -11,10 +11,10 @@ import typer
 
 from kernelwright.cli.options import DeviceOption, JsonOption, StrictOption, path, pick_device
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place
+from kernelwright.core.files import place, read_bytes
 from kernelwright.harness.detached.evaluate import evaluate
 from kernelwright.harness.detached.folder import RESULTS, Folder, Imported, import_results
-from kernelwright.harness.detached.records import Batch, Bundle
+from kernelwright.harness.detached.records import MAX_BATCH_BYTES, Batch, Bundle, read_bundle
 
 POLL_S: Final = 0.5
 GONE_S: Final = 10.0
@@ -42,6 +42,7 @@ def export_batch(
     if not running:
         _tell("no campaign waits there: the results are for one that is resumed")
     bundle = Bundle(batches=batches)
+    _refuse_other(output)
     place(output, bundle.to_json())
     items = sum(len(batch.items) for batch in batches)
     if as_json:
@@ -49,6 +50,15 @@ def export_batch(
     else:
         typer.echo(f"{output}: {items} items, sha256 {bundle.hash[:16]}; next: kernelwright evaluate-batch")
     return 0
+
+
+def _refuse_other(output: Path) -> None:
+    """What is there may be written over when it is such a file itself."""
+    if output.is_file():
+        try:
+            read_bundle(read_bytes(output, MAX_BATCH_BYTES), str(output))
+        except UserError:
+            raise UserError(f"{output}: is there, and no batch: choose another name, or remove it") from None
 
 
 def _waited(folders: list[Folder]) -> tuple[Batch, ...]:
@@ -137,6 +147,8 @@ def _imported(folders: list[Path], results: Path) -> tuple[list[tuple[Path, Impo
     """What each file brought, and what is wrong with files of a folder: the others count all the same."""
     if not results.is_dir():
         return [(results, import_results(folders, results))], []
+    for folder in folders:  # what is wrong with one of them is told once
+        Folder(folder).device  # noqa: B018 - reads it
     found, faults = [], []
     for file in _results(results):
         try:

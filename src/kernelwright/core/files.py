@@ -87,11 +87,14 @@ def place(path: Path, data: bytes) -> None:
     partial = path.parent / f".{path.name}.{os.getpid()}.partial"
     try:
         if path.exists() and not path.is_file():
-            raise UserError(f"{path}: is no ordinary file: choose another place")
+            what = (
+                "a folder: name a file in it" if path.is_dir() else "no ordinary file: choose another place"
+            )
+            raise UserError(f"{path}: is {what}")
         write_through(partial, data)
         partial.replace(path)
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {_reason(error)}") from None
+        raise unwritable(path, error) from None
 
 
 def place_folder(folder: Path, files: Mapping[str, bytes], look: Callable[[Path], object]) -> None:
@@ -117,7 +120,7 @@ def place_folder(folder: Path, files: Mapping[str, bytes], look: Callable[[Path]
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {_reason(error)}") from None
+        raise unwritable(folder, error) from None
 
 
 def write_through(path: Path, data: bytes) -> None:
@@ -132,6 +135,12 @@ def write_through(path: Path, data: bytes) -> None:
         raise
 
 
-def _reason(error: OSError) -> str:
-    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-    return f"{error.strerror}" + (": free some space there, or choose another place" if full else "")
+def unwritable(path: Path, error: OSError) -> UserError:
+    """What is told of a file or folder that cannot be written, with how to mend it."""
+    mends = {
+        errno.ENOSPC: "free some space there, or choose another place",
+        errno.EDQUOT: "free some space there, or choose another place",
+        errno.ENOENT: "make its folder first",
+    }
+    mend = mends.get(error.errno or 0, "choose another place")
+    return UserError(f"{path}: cannot be written: {error.strerror}: {mend}")

@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 from kernelwright import __version__
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import HarnessError, UserError
-from kernelwright.core.files import read_bytes
+from kernelwright.core.files import read_bytes, unwritable
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import DuelResult
 from kernelwright.harness.detached.folder import RESULTS, read_results
@@ -30,6 +30,7 @@ from kernelwright.harness.detached.records import (
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult
+from kernelwright.harness.scratch import Scratch
 from kernelwright.harness.setup import DEVICES
 from kernelwright.problems.loader import LIBRARY_FILE, load_problem
 
@@ -115,13 +116,14 @@ class _open:  # noqa: N801 - a context manager
             if path.stat().st_size and before.rest:
                 self._file.truncate(path.stat().st_size - before.rest)
         except OSError as error:
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+            raise unwritable(path, error) from None
 
     def __enter__(self) -> tuple[BinaryIO, set[str]]:
         return self._file, self._known
 
     def __exit__(self, *exception: object) -> None:
-        self._file.close()
+        with suppress(OSError):  # every line is on the disk, or was told not to be
+            self._file.close()
 
 
 @dataclass
@@ -158,17 +160,20 @@ class _Sheet:
             raise error
 
     def _append(self, line: bytes) -> None:
-        self.file.write(line)
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        try:
+            self.file.write(line)
+            self.file.flush()
+            os.fsync(self.file.fileno())
+        except OSError as error:
+            raise unwritable(self.count.file, error) from None
 
 
 async def _evaluate_batch(
     batch: Batch, sheet: _Sheet, *, device: str, compile_workers: int, strict: bool, maker: str
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="kernelwright-batch-") as place:
+    with closing(Scratch()) as scratch:
         harness = LocalHarness(
-            _problem_folder(batch, Path(place)),
+            _problem_folder(batch, scratch.path),
             device,
             seed=batch.terms.seed,
             compile_workers=compile_workers,
@@ -225,6 +230,10 @@ class _Bench:
                     group.create_task(self._lane(items))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+        finally:
+            for task in self.compiles.values():  # who waits for them may be gone
+                task.cancel()
+            await asyncio.gather(*self.compiles.values(), return_exceptions=True)
 
     async def _lane(self, items: Iterator[tuple[str, Item]]) -> None:
         for id_, item in items:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place, read_bytes, write_through
+from kernelwright.core.files import place, read_bytes, unwritable, write_through
 from kernelwright.harness.detached.records import (
     MAX_BATCH_BYTES,
     MAX_LINE_BYTES,
@@ -56,7 +56,8 @@ class Folder:
         self._asking: int | None = None
         self.batches, self.results = path / "batches", path / "results"
         if not create and not self.batches.is_dir():
-            raise UserError(f"{path}: is no folder of a detached device: it has no batches")
+            what = "is no folder of a detached device: it has no batches" if path.is_dir() else "is no folder"
+            raise UserError(f"{path}: {what}: give the DIR of --device detached:DIR")
         try:
             self.batches.mkdir(parents=True, exist_ok=True)
             self.results.mkdir(exist_ok=True)
@@ -137,9 +138,11 @@ class Folder:
         for path in sorted(self.results.glob(f"[0-9]*{RESULTS}")):
             if seen is not None and path.name in seen:
                 continue
-            for record in read_results(path).records:
-                if isinstance(record, Result):
-                    yield record
+            try:
+                found = read_results(path)
+            except UserError as error:
+                raise UserError(f"{error} (delete {path.name} and import the results again)") from None
+            yield from (record for record in found.records if isinstance(record, Result))
             if seen is not None:
                 seen.add(path.name)
 
@@ -262,6 +265,6 @@ def _numbered(folder: Path, suffix: str, data: bytes) -> Path:
                 continue
             return path
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
+        raise unwritable(folder, error) from None
     finally:
         partial.unlink(missing_ok=True)

@@ -103,8 +103,10 @@ class DetachedHarness:
     async def start(self) -> None:
         """Read the folder; wait for the first results when the other machine is not known yet."""
         self.folder.begin_asking()
+        own_terms = {self._terms_id, self._library_id}
         for batch in self.folder.asked():
-            self._known.update(batch.items)
+            if batch.terms.id in own_terms:  # other campaigns may share the folder
+                self._known.update(batch.items)
         own = {id_: item for id_, item in self._known.items() if item.kind == "benchmark" and not item.turn}
         self._earlier = {subject_of(item): item for id_, item in own.items() if id_ == self._id(item)}
         self._take_results()
