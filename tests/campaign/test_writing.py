@@ -234,6 +234,19 @@ async def test_a_model_that_fails_is_left_in_the_end(memory: Memory, monkeypatch
     assert len(model.asked) == 12
 
 
+async def test_a_model_that_is_used_up_is_asked_once_more_and_the_numbers_go_on(memory: Memory) -> None:
+    model = Scripted([proposal("t1", values=4), *[ModelError("scripted:x: none left", is_over=True)] * 5])
+    campaign, notes = make(memory, model), list[str]()
+    campaign.listener.note = notes.append  # type: ignore[method-assign]
+    result = await campaign.run()
+    assert len(model.asked) == 2
+    assert notes == [
+        "scripted:x: asked no more: none left",
+        "every configuration of every template has been tried",
+    ]
+    assert result.experiments == 1 + 4
+
+
 async def test_killed_while_it_waits_it_asks_the_same_again(memory: Memory) -> None:
     first = Scripted([None])
     await make(memory, first, seconds=0.5).run()

@@ -19,6 +19,9 @@ PLAN = '/* kernelwright\n[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\narg
 GOOD = Outcome(Status.MEASURED, cases=(CaseTiming("a", (1.0,), "events"),))
 BAD = Outcome(Status.COMPILE_FAILED, "line 9: no such thing", check="compiler")
 
+UNKNOWN = "<proposal>\nkind: edit\nparent: nobody\n```\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n</proposal>\n"
+"""An edit of a template that nobody knows."""
+
 
 def reply(body: str = "", *, direction: str = "tiles") -> str:
     """A template with something in its body."""
@@ -161,9 +164,7 @@ async def test_what_fails_is_told_while_another_proposal_is_still_tried() -> Non
             raise AssertionError
 
     desk = Slow()
-    edit = "kind: edit\nparent: nobody\n```\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n"
-    bad = f"<proposal>\n{edit}</proposal>\n"
-    writer = author(Scripted([reply() + bad, bad, ModelError("429", retry_after_s=60.0)]), desk)
+    writer = author(Scripted([reply() + UNKNOWN, UNKNOWN, ModelError("429", retry_after_s=60.0)]), desk)
     round_ = asyncio.create_task(writer.round(2))
     async with asyncio.timeout(5):
         while len(desk.told) < 3:
@@ -248,6 +249,31 @@ async def test_of_two_models_the_failing_one_is_left_alone() -> None:
         await writer.round(1)
     assert len(bad.asked) == 3
     assert len(good.asked) == 9
+
+
+async def test_what_is_used_up_is_told_once_and_asked_no_more_for_anything() -> None:
+    class Used(Scripted):
+        """Has one reply."""
+
+        async def ask(self, request: ModelRequest) -> ModelReply:
+            if not self.texts:
+                self.asked.append(request)
+                raise ModelError("first:x: none left", is_over=True)
+            return await super().ask(request)
+
+    first = Used([UNKNOWN * 3], "first:x")
+    other, desk = Scripted([reply()], "other:x"), FakeDesk()
+    writer = author(first, desk)
+    assert len((await writer.round(3)).dropped) == 3
+    assert len(first.asked) == 2
+    assert [told for told in desk.told if "none left" in told] == [
+        "first:x: asked no more: first:x: none left"
+    ]
+    assert writer.is_over
+    writer.models = {"first:x": first, "other:x": other}
+    writer.bandit = Bandit(("first:x", "other:x"))
+    assert not writer.is_over
+    assert (await writer.round(1)).model == "other:x"
 
 
 @pytest.mark.parametrize(("cap", "requests"), [(0.6, 2), (0.25, 1), (0.2, 1), (10.0, 4)])

@@ -142,7 +142,8 @@ class Writing:
         while not stop.is_set() and self.author is not None:
             if reason := self._over():
                 self.stopped = reason
-                self.scene.listener.note(f"no model is asked any more: {reason}")
+                if not self.author.is_over:  # each was told when it was
+                    self.scene.listener.note(f"no model is asked any more: {reason}")
                 break
             async with self.asking:
                 wanted = await asyncio.to_thread(self._prepared)
@@ -189,7 +190,8 @@ class Writing:
         self.rounds += 1
         if done.failed:
             self._failures += 1
-            await _either(stop, REST_S)
+            if not self._over():
+                await _either(stop, REST_S)
             return
         self._failures = 0
         island = self._choice.island if self._choice else 0
@@ -205,6 +207,8 @@ class Writing:
 
     def _over(self) -> str:
         assert self.author is not None
+        if self.author.is_over:
+            return "the models have nothing left"
         if not self.author.ledger.allows:
             return "what may be asked or spent is used up"
         if self._failures >= FAILURES_TO_STOP:

@@ -37,6 +37,7 @@ FAULTS: Final = (ArithmeticError, LookupError, RecursionError, TypeError, UserEr
 """What a text unlike all that were foreseen makes code raise."""
 NOT_OF_A_REPLY: Final = (MemoryFileError, MissingError, ProblemError)
 """UserErrors that every other proposal would meet too."""
+DROPPED: Final = "a proposal was dropped: "
 MOST_FRAMES: Final = 6
 FAILURES_TO_REST: Final = 3
 """A model that failed so often in a row is asked only when no other is left."""
@@ -132,6 +133,7 @@ class Author:
     """Asks models for structure. ``next_id`` numbers requests through the whole campaign, by purpose and prompt.
 
     ``repaired`` are answered repairs of the round that :meth:`take_up` follows again, by prompt: paid for once.
+    ``over`` are models that have nothing left.
     """
 
     models: Mapping[str, Model]
@@ -143,6 +145,7 @@ class Author:
     timeout_s: float = 600.0
     max_output_tokens: int = 16_000
     repaired: dict[str, Asked] = field(default_factory=dict)
+    over: set[str] = field(default_factory=set)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def round(self, wanted: int) -> Round:
@@ -168,9 +171,15 @@ class Author:
 
     # -- one request ----------------------------------------------------------------------------------
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no model has anything left; each was told when it had not."""
+        return self.over.issuperset(self.models)
+
     def _choose(self) -> str:
-        awake = {n for n, r in self.bandit.records.items() if r.failures < FAILURES_TO_REST}
-        return self.bandit.choose(frozenset(awake) or None)
+        left = frozenset(self.models) - self.over
+        awake = frozenset(n for n in left if self.bandit.records[n].failures < FAILURES_TO_REST)
+        return self.bandit.choose(awake or left or None)
 
     async def _ask(
         self, name: str, prompt: Prompt, purpose: Purpose, done: Round
@@ -190,7 +199,7 @@ class Author:
         except ModelError as error:
             record.failures += 1
             asked = self.ledger.failed(asked, str(error))
-            self._unanswered(asked, done)
+            self._unanswered(asked, done, is_over=error.is_over)
             if error.retry_after_s is not None:
                 await self.sleep(min(error.retry_after_s, MOST_WAIT_S))
             return asked, []
@@ -201,16 +210,22 @@ class Author:
         self.bandit.spent(name, reply.usage.cost_usd or 0.0, reply.seconds)
         return asked, found
 
-    def _unanswered(self, asked: Asked, done: Round) -> None:
+    def _unanswered(self, asked: Asked, done: Round, *, is_over: bool) -> None:
+        if is_over:
+            self.over.add(asked.model)
+        told = "asked no more: " if is_over else ""
         if asked.purpose == "structure":
             done.failed = asked.reason
-            self.desk.tell(asked.model, asked.reason)
+            self.desk.tell(asked.model, asked.reason, told)
         else:
-            self._drop(done, asked.reason)
+            self._drop(done, asked.reason, told or DROPPED)
 
-    def _drop(self, done: Round, reason: str) -> None:
+    def _drop(self, done: Round, reason: str, told: str = DROPPED) -> None:
         done.dropped.append(reason)
-        self.desk.tell(done.model, reason, "a proposal was dropped: ")
+        self.desk.tell(done.model, reason, told)
+
+    def _may_ask(self, model: str) -> bool:
+        return self.ledger.allows and model not in self.over
 
     async def _repair(
         self, name: str, prompt: Prompt, done: Round
@@ -253,7 +268,7 @@ class Author:
                 return
             broken = Broken(result.code, result.reason, attempt + 1, self.repairs, direction, result.log)
             prompt = self.desk.repair_prompt(broken)
-            if prompt.prompt not in self.repaired and not self.ledger.allows:
+            if prompt.prompt not in self.repaired and not self._may_ask(asked.model):
                 self._drop(done, result.reason)
                 return
             done.repairs += 1

@@ -7,11 +7,15 @@ from kernelwright.core.errors import KernelwrightError
 
 
 class ModelError(KernelwrightError):
-    """A model gave no usable reply. ``retry_after_s`` is when asking again makes sense; ``None``: never."""
+    """A model gave no usable reply. ``retry_after_s`` is when asking again makes sense; ``None``: nobody knows.
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    ``is_over``: it has nothing left, and will not have more in this sitting.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None, is_over: bool = False) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.is_over = is_over
 
 
 @dataclass(frozen=True)

@@ -275,8 +275,17 @@ class TestRecorded:
         replies = Recorded(file)
         assert (await replies.ask(request(2))).usage.output_tokens == 7
         assert (await replies.ask(request(9))).text == "any"
-        with pytest.raises(ModelError, match="no reply is left"):
+        with pytest.raises(ModelError, match="no reply is left") as ended:
             await replies.ask(request(3))
+        assert ended.value.is_over
+
+    async def test_a_gap_before_a_later_reply_is_not_the_end(self, tmp_path: Path) -> None:
+        (tmp_path / "r.jsonl").write_text('{"id": "10000", "text": "late"}\n')
+        replies = Recorded(tmp_path / "r.jsonl")
+        with pytest.raises(ModelError, match="no reply is left") as gap:
+            await replies.ask(request(9999))
+        assert not gap.value.is_over
+        assert (await replies.ask(request(10000))).text == "late"
 
     @pytest.mark.parametrize(
         ("text", "message"), [('{"text": "a"}\n{', ":2: not valid"), ('{"id": "a"}', "text")]

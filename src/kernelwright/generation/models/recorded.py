@@ -30,15 +30,21 @@ class Recorded:
                 self._in_order.append(reply)
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """The recorded reply. Raises ModelError when there is none left."""
+        """The recorded reply. Raises ModelError when there is none left, or none for this request but for later ones."""
         if request.id in self._by_id:
             return self._by_id[request.id]
         if not self._in_order:
-            raise ModelError(f"{self.name}: no reply is left for {request.id}")
+            is_over = not any(_place(known) > _place(request.id) for known in self._by_id)
+            raise ModelError(f"{self.name}: no reply is left for {request.id}", is_over=is_over)
         return self._in_order.pop(0)
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Requests are numbered: ``9999`` comes before ``10000``."""
+    return len(name), name
 
 
 def read_replies(path: Path) -> list[tuple[str, ModelReply]]:
