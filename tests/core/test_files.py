@@ -17,9 +17,11 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-@pytest.mark.parametrize("where", ["/dev/full", "."])
-def test_nothing_is_placed_over_what_is_no_file(tmp_path: Path, where: str) -> None:
-    with pytest.raises(UserError, match="no ordinary file"):
+@pytest.mark.parametrize(
+    ("where", "what"), [("/dev/full", "no ordinary file: choose"), (".", "a folder: name a file in it")]
+)
+def test_nothing_is_placed_over_what_is_no_file(tmp_path: Path, where: str, what: str) -> None:
+    with pytest.raises(UserError, match=f"is {what}"):
         place(tmp_path / where, b"x")
     assert not list(tmp_path.iterdir())
 
