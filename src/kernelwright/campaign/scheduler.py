@@ -6,13 +6,12 @@ waits for its place there, so nothing is chosen long before the device can use i
 """
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kernelwright.campaign.policy import Work
-from kernelwright.core.candidate import Candidate
+from kernelwright.core.errors import in_flight
 from kernelwright.core.outcome import Outcome
 from kernelwright.core.screen import Screen
 from kernelwright.harness.protocol import CompileResult, Harness
@@ -73,7 +72,8 @@ class Scheduler:
             work = await self.take()
             if work is None:
                 return
-            with _named(work.candidate):
+            candidate = work.candidate
+            with in_flight(f"{candidate.id} ({candidate})", "kernelwright resume"):
                 await self._try(work, places, stop)
 
     async def _try(self, work: Work, places: asyncio.Semaphore, stop: asyncio.Event) -> None:
@@ -103,18 +103,6 @@ class Scheduler:
                 return None
             self.started(work)
             return await self.harness.benchmark(work.candidate, compiled, self.screen())
-
-
-@contextlib.contextmanager
-def _named(candidate: Candidate) -> Iterator[None]:
-    """What ends a campaign from here says what was in flight, for who reports it as a fault of ours."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(
-            f"in flight: {candidate.id} ({candidate}); what is recorded is kept: kernelwright resume goes on"
-        )
-        raise
 
 
 async def unless(stop: asyncio.Event, call: Coroutine[Any, Any, T]) -> T | None:

@@ -148,7 +148,7 @@ def _imported(folders: list[Path], results: Path) -> tuple[list[tuple[Path, Impo
     if not results.is_dir():
         return [(results, import_results(folders, results))], []
     for folder in folders:  # what is wrong with one of them is told once
-        Folder(folder).device  # noqa: B018 - reads it
+        _ = Folder(folder).device
     found, faults = [], []
     for file in _results(results):
         try:

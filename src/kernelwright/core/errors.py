@@ -18,6 +18,8 @@
 A bad candidate is never an exception: it is an :class:`~kernelwright.core.outcome.Outcome` with a status.
 """
 
+import contextlib
+from collections.abc import Iterator
 from typing import Final
 
 MAX_SHOWN: Final = 200
@@ -93,3 +95,13 @@ class DeviceLost(HarnessError):  # noqa: N818 - reads as what happened
 
 class ReplyError(KernelwrightError):
     """A language model's reply cannot be used; the reason goes back to the model."""
+
+
+@contextlib.contextmanager
+def in_flight(what: str, goes_on: str) -> Iterator[None]:
+    """Whatever is raised inside says what was in flight, for who reports it as a fault of ours, and what goes on from there."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in flight: {what}; what is recorded is kept: {goes_on} goes on")
+        raise

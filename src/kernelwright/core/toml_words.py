@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a table of TOML, in TOML's words: the key as it was written, what is wanted there."""
+"""What pydantic finds wrong with a table of TOML (or an object of JSON), in TOML's words: the key as it was written, what is wanted there."""
 
 import json
 import re

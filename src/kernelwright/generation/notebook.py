@@ -150,11 +150,14 @@ class Notebook:
 
     def predictions(self, most: int) -> list[str]:
         """What was predicted of the latest templates that say so, and what was measured."""
-        judged = [n for n in self.templates.values() if n.proposal.predicted and n.best and n.before_ms < inf]
+        judged = [
+            (notes.proposal, notes.best.cost_ms / notes.before_ms)
+            for notes in self.templates.values()
+            if notes.proposal.predicted and notes.best and notes.best.cost_ms and notes.before_ms < inf
+        ]
         return [
-            f"{notes.proposal.template.name} predicted: {notes.proposal.predicted[:120]}; measured: "
-            f"{((notes.best and notes.best.cost_ms) or inf) / notes.before_ms:.3g}x the fastest of then"
-            for notes in judged[-most:]
+            f"{of.template.name} predicted: {of.predicted[:120]}; measured: {ratio:.3g}x the fastest of then"
+            for of, ratio in judged[-most:]
         ]
 
     def different(self, most: int, shown: Sequence[Seen], within: float = 3.0) -> list[Seen]:

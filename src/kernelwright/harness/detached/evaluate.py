@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 
 from kernelwright import __version__
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.errors import HarnessError, UserError, in_flight
 from kernelwright.core.files import read_bytes, unwritable
 from kernelwright.core.outcome import Status
 from kernelwright.devices.base import DuelResult
@@ -238,14 +238,10 @@ class _Bench:
     async def _lane(self, items: Iterator[tuple[str, Item]]) -> None:
         for id_, item in items:
             try:
-                await self._item(id_, item)
+                with in_flight(f"the item {id_}", "the same command"):
+                    await self._item(id_, item)
             except HarnessError as error:
                 self.sheet.fault(id_, error)
-            except Exception as error:
-                error.add_note(
-                    f"in flight: the item {id_}; what is evaluated is kept: the same command goes on"
-                )
-                raise
 
     async def _item(self, id_: str, item: Item) -> None:
         if item.kind == "probe":

@@ -107,8 +107,8 @@ class DetachedHarness:
         for batch in self.folder.asked():
             if batch.terms.id in own_terms:  # other campaigns may share the folder
                 self._known.update(batch.items)
-        own = {id_: item for id_, item in self._known.items() if item.kind == "benchmark" and not item.turn}
-        self._earlier = {subject_of(item): item for id_, item in own.items() if id_ == self._id(item)}
+        first = [item for item in self._known.values() if item.kind == "benchmark" and not item.turn]
+        self._earlier = {subject_of(item): item for item in first}
         self._take_results()
         self._tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._read())]
         try:
