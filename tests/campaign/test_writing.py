@@ -257,6 +257,20 @@ async def test_killed_while_it_waits_it_asks_the_same_again(memory: Memory) -> N
     assert len(memory.requests("c1")) == 1
 
 
+async def test_what_it_waited_for_is_asked_again_also_where_numbers_look_better(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reply may lie there by now; numbers must not take all evaluations before it is read."""
+    await make(memory, Scripted([proposal("t1", values=60)]), evaluations=6, max_requests=1).run()
+    memory.request(RequestRecord("c1", "0002", "scripted:x", "structure", "asked", "i", "prompt", None))
+    monkeypatch.setattr(Writing, "_wanted", lambda _: False)
+    model = Scripted([proposal("t2")])
+    result = await again(memory, model, evaluations=12, max_requests=2).run()
+    assert [request.id for request in model.asked] == ["0002"]
+    assert result.incumbent.description.startswith("t2-0002")
+    assert result.experiments == 12
+
+
 async def test_killed_behind_a_reply_its_proposals_are_not_lost(memory: Memory) -> None:
     """Only the baseline and one of two templates were tried when the campaign died."""
     model = Scripted([proposal("t1", values=1) + proposal("t2")])

@@ -92,6 +92,8 @@ def _author(scene: Scene, settings: Settings, models: Mapping[str, Model], writi
     for record in scene.memory.requests(scene.campaign):
         if record.state == "asked":  # killed while it waited: the request is made again under the same number
             waiting.append(record)
+            if record.purpose == "structure":
+                writing.recall_waiting()
             continue
         known.add(record.id)
         asked = _asked(record)

@@ -74,6 +74,7 @@ class Writing:
     _choice: Choice | None = None
     _found: Sequence[str] = ()
     _unfinished: Asked | None = None
+    _waits: bool = False
     _fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
     _waiting: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
     _best: dict[str, Candidate] = field(default_factory=dict)
@@ -121,6 +122,13 @@ class Writing:
             self.rounds += 1
             self._unfinished = asked if asked.reply is not None else None
             self.busy = not asked.reason  # unless it failed, templates of it may still come
+
+    def recall_waiting(self) -> None:
+        """A round of an earlier sitting whose reply never came: it is asked for again, wanted by now or not.
+
+        Somebody may be at work on the reply, or has it ready; what its proposals need is not spent on numbers.
+        """
+        self._waits = self.busy = True
 
     # -- the loop -------------------------------------------------------------------------------------
 
@@ -219,8 +227,9 @@ class Writing:
 
     def _prepared(self) -> bool:
         """Whether a round is wanted; then what it works from and what is known of that."""
-        if not self._wanted():
+        if not self._waits and not self._wanted():
             return False
+        self._waits = False
         self._choice = self.islands.choose(self.rounds, self.notebook, stagnant=self.stagnant)
         self._found = self.policy.findings(self._choice.lead.template) if self._choice else ()
         return True
