@@ -330,6 +330,27 @@ async def test_the_same_again_is_no_second_template(memory: Memory) -> None:
     assert [record.name for record in memory.templates("c1").values()] == ["baseline", "t1-0001"]
 
 
+async def test_two_of_a_reply_are_told_apart_also_while_a_lane_has_the_policy(memory: Memory) -> None:
+    one = proposal("t1")
+    model = Scripted([one + one.replace("float* A", "float* B").replace("A[0]", "B[0]")])
+    campaign, ask, lanes = make(memory, model, max_requests=1), model.ask, list[asyncio.Task[None]]()
+
+    async def lane() -> None:
+        async with campaign.asking:
+            await asyncio.sleep(0.1)
+
+    async def asked(request: ModelRequest) -> ModelReply:
+        reply = await ask(request)
+        lanes.append(asyncio.create_task(lane()))
+        await asyncio.sleep(0)
+        return reply
+
+    model.ask = asked  # type: ignore[method-assign]
+    await campaign.run()
+    assert lanes[0].done()
+    assert [record.name for record in memory.templates("c1").values()] == ["baseline", "t1-0001"]
+
+
 def test_the_baseline_of_the_tests_is_the_problems() -> None:
     assert _baseline().name == "baseline"
 

@@ -118,6 +118,15 @@ async def unless(stop: asyncio.Event, call: Coroutine[Any, Any, T]) -> T | None:
             await asyncio.gather(task, return_exceptions=True)
 
 
+async def either(stop: asyncio.Event, seconds: float) -> None:
+    """Wait, but not beyond the campaign's end."""
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        pass
+
+
 async def cancelled(tasks: Sequence["asyncio.Task[None]"]) -> list[BaseException]:
     """End tasks; what went wrong in them before."""
     for task in tasks:

@@ -14,7 +14,7 @@ from typing import Final
 from kernelwright.campaign.aim import Aim
 from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.scene import Scene
-from kernelwright.campaign.scheduler import unless
+from kernelwright.campaign.scheduler import either, unless
 from kernelwright.campaign.seeing import Seeing
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.standing import Entry
@@ -75,7 +75,8 @@ class Writing:
     _found: Sequence[str] = ()
     _unfinished: Asked | None = None
     _waits: bool = False
-    _fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
+    _fingerprints: dict[str, tuple[str, Fingerprint]] = field(default_factory=dict)
+    """By template, with its name."""
     _waiting: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
     _best: dict[str, Candidate] = field(default_factory=dict)
     """By template: looked up for every prompt, however many candidates there are."""
@@ -91,7 +92,7 @@ class Writing:
         """A template came into the search, from whomever."""
         front = self.scene.standing.front
         self.notebook.add(proposal, self.objective.cost(front.times) if front else inf)
-        self._fingerprints.setdefault(proposal.template.id, fingerprint(proposal.template))
+        self._tell_apart(proposal.template)
 
     def learn(self, number: int, candidate: Candidate, outcome: Outcome, cost_ms: float | None) -> None:
         """An experiment ended, now or in an earlier sitting."""
@@ -157,7 +158,7 @@ class Writing:
                 wanted = await asyncio.to_thread(self._prepared)
             if not wanted:
                 self._rest()
-                await _either(stop, REST_S)
+                await either(stop, REST_S)
                 continue
             self.busy = True
             try:
@@ -199,7 +200,7 @@ class Writing:
         if done.failed:
             self._failures += 1
             if not self._over():
-                await _either(stop, REST_S)
+                await either(stop, REST_S)
             return
         self._failures = 0
         island = self._choice.island if self._choice else 0
@@ -323,10 +324,14 @@ class Writing:
     def twin_of(self, template: Template, drafts: Collection[str] = ()) -> str | None:
         """A known template that is the same, or nearly: numbers are the optimiser's to find."""
         own = fingerprint(template)
-        for known, other in self._fingerprints.items():
+        for known, (name, other) in self._fingerprints.items():
             if own.digest == other.digest or (known not in drafts and own.is_near(other)):
-                return self.policy.arms[known].proposal.template.name
+                return name
         return None
+
+    def _tell_apart(self, template: Template) -> None:
+        if template.id not in self._fingerprints:
+            self._fingerprints[template.id] = template.name, fingerprint(template)
 
     def is_paused(self, direction: str) -> bool:
         """Whether a direction waits after repeated compile failures."""
@@ -336,9 +341,13 @@ class Writing:
         """The first configuration goes to the head of the queue; what came of it in an earlier sitting counts."""
         if (before := self._before(proposal.template.id)) is not None:
             return before
+        self._tell_apart(
+            proposal.template
+        )  # while it waits for the policy another of the round may be the same
         async with self.asking:
             work = self._urged(proposal)
         if work is None:
+            self._fingerprints.pop(proposal.template.id, None)
             return Outcome(
                 Status.LAUNCH_FAILED, "no configuration of it is valid on this device", check=Check.PLAN
             )
@@ -385,12 +394,3 @@ class Writing:
         if ledger.max_requests is not None:
             parts.append(f"{ledger.max_requests - ledger.requests} requests")
         return " and ".join(parts) + " left"
-
-
-async def _either(stop: asyncio.Event, seconds: float) -> None:
-    """Wait, but not beyond the campaign's end."""
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        pass
