@@ -73,6 +73,7 @@ def parts(device: str, out: Path) -> list[Part]:
         Part("seen", 20.0, "-", kernelwright("show", "last", "--dir", str(out / "live"))),
         Part("climb", 300.0, "docs/boards.md", bench("climb.py", "--device", device, "--seconds", "90")),
         Part("submissions", 170.0, "docs/boards.md", bench("bench_submission.py", "--device", device)),
+        Part("attacks", 120.0, "docs/trust.md", (PYTHON, "-m", "tests.harness.attacks")),
         Part("gauntlet", 240.0, "docs/gauntlet.md", kernelwright("gauntlet", "--device", device)),
         Part("spread", 280.0, "docs/trust.md", bench("bench_duel.py", *SPREAD, "--device", device)),
         Part("turn", 20.0, "docs/trust.md", bench("bench_turn.py")),
