@@ -11,6 +11,7 @@ from kernelwright.devices.base import BuildResult
 from kernelwright.devices.cuda import compiler as module
 from kernelwright.devices.cuda.compiler import CudaCompiler, target_arch
 from kernelwright.devices.cuda.cubin import read_cubin
+from kernelwright.devices.cuda.nvrtc import Nvrtc
 
 PLAN = "/* kernelwright\n[[launch]]\n*/\n"
 TENSOR = (
@@ -186,3 +187,26 @@ def test_nvcc_compiles_where_nvrtc_is_old(
     assert chosen.slow == (expected == "nvrtc 13.0")
     assert CudaCompiler("sm_90", tmp_path, make="nvrtc").toolchain == f"nvrtc {nvrtc[0]}.{nvrtc[1]}"
     assert not list(tmp_path.glob("nvcc-*"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "__global__ void k(float* a) { a[0] = missing; }",
+        "#include <cstdlib>\n__global__ void k() {}",
+        "__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }",
+        '__global__ void k() {}\nint f() { return system("true"); }',
+        "#include <vector>\nstd::vector<int> all(3);\n__global__ void k() {}",
+        "struct S { S(); };\nS::S() {}\nS s;\n__global__ void k() {}",
+    ],
+)
+def test_nvrtc_refuses_the_same_where_it_only_judges(source: str) -> None:
+    nvrtc, options = Nvrtc(), ["--gpu-architecture=sm_90a"]
+    whole, judged = (nvrtc.compile(source, "k.cu", options, judge=judge) for judge in (False, True))
+    assert whole.cubin is None
+    assert judged == whole
+
+
+def test_a_judge_makes_no_binary() -> None:
+    source = "__global__ void k(float* a) { a[0] = 1; }"
+    assert Nvrtc().compile(source, "k.cu", ["--gpu-architecture=sm_90a"], judge=True).cubin == b""

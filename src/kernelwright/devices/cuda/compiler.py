@@ -126,10 +126,11 @@ class CudaCompiler:
         )
 
     def _with_nvrtc(self, source: str, options: Sequence[str], headers: dict[str, str]) -> Compiled:
-        """With ``headers`` by name; more are found as they turn out to be lacking."""
+        """With ``headers`` by name; more are found as they turn out to be lacking. Where nvcc leads it only judges."""
         while True:
-            compiled = self.nvrtc.compile(source, SOURCE_NAME, options, headers)
-            lacking = None if compiled.cubin else missing_header(compiled.log)
+            judge = self._leading is not None
+            compiled = self.nvrtc.compile(source, SOURCE_NAME, options, headers, judge=judge)
+            lacking = missing_header(compiled.log) if compiled.cubin is None else None
             text = standard(lacking) if lacking and lacking not in headers else None
             if not lacking or text is None:
                 return compiled
