@@ -341,13 +341,11 @@ class Writing:
         """The first configuration goes to the head of the queue; what came of it in an earlier sitting counts."""
         if (before := self._before(proposal.template.id)) is not None:
             return before
-        self._tell_apart(
-            proposal.template
-        )  # while it waits for the policy another of the round may be the same
+        # Noted at once: while this one waits for the policy, another of the round may be the same.
+        self._tell_apart(proposal.template)
         async with self.asking:
             work = self._urged(proposal)
         if work is None:
-            self._fingerprints.pop(proposal.template.id, None)
             return Outcome(
                 Status.LAUNCH_FAILED, "no configuration of it is valid on this device", check=Check.PLAN
             )
@@ -364,12 +362,15 @@ class Writing:
 
     def _urged(self, proposal: Proposal) -> Work | None:
         try:
-            return self.policy.urge(proposal.template.id) if self.take_in(proposal) else None
+            if self.take_in(proposal):
+                return self.policy.urge(proposal.template.id)
         except Exception:
             # Nothing of it may be asked again: that would end the campaign in another place.
             for known in (self.policy.arms, self.notebook.templates, self._fingerprints):
                 known.pop(proposal.template.id, None)
             raise
+        self._fingerprints.pop(proposal.template.id, None)
+        return None
 
     def tell(self, model: str, reason: str, what: str = "") -> None:
         """Failures of a model name it already."""
