@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -15,10 +15,11 @@ from kernelwright.campaign.events import Silent
 from kernelwright.campaign.origins import proposal_of
 from kernelwright.campaign.policy import Policy, Work
 from kernelwright.campaign.settings import Settings
+from kernelwright.campaign.sitting import _budget_left
 from kernelwright.campaign.writers import _Numbers
 from kernelwright.campaign.writing import Writing
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.errors import MemoryFileError
+from kernelwright.core.errors import MemoryFileError, UserError
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.core.screen import Screen
 from kernelwright.generation.base import Proposal
@@ -247,6 +248,17 @@ async def test_a_model_that_is_used_up_is_asked_once_more_and_the_numbers_go_on(
     assert result.experiments == 1 + 4
 
 
+async def test_only_what_came_to_its_end_has_spent_its_budget(memory: Memory) -> None:
+    """Interrupted or killed behind the last experiment, a campaign has its duels and confirmation before it."""
+    campaign = make(memory, Scripted([]), evaluations=1, max_requests=0)
+    await campaign.run()
+    ended = replace(memory.campaign("c1"), state="finished")
+    for state in ("running", "interrupted"):
+        _budget_left(memory, replace(ended, state=state), campaign.settings)
+    with pytest.raises(UserError, match="its budget of 1 experiments is spent: give --evaluations above 1"):
+        _budget_left(memory, ended, campaign.settings)
+
+
 async def test_killed_while_it_waits_it_asks_the_same_again(memory: Memory) -> None:
     first = Scripted([None])
     await make(memory, first, seconds=0.5).run()
@@ -322,6 +334,28 @@ async def test_nobody_else_may(memory: Memory) -> None:
     drafts = [proposal(name).replace("{ A[0]", f"{{ {body} A[0]") for name in ("t2", "t1")]
     await make(memory, Scripted(list(drafts)), max_requests=2).run()
     assert [record.name for record in memory.templates("c1").values()] == ["baseline", "t2-0001"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [('extern "C"', '#include <missing.h>\nextern "C"'), ("[1, 2, 3, 4]", "[1, 2, 3]")]
+)
+@pytest.mark.parametrize("behind", [[], [STOP]])
+async def test_a_mended_header_or_list_of_numbers_is_no_twin_of_what_failed(
+    memory: Memory, right: str, wrong: str, behind: list[str]
+) -> None:
+    """Neither as the repair that was asked for nor, behind a repair that gave up, as a proposal of the next round."""
+    good = proposal("t1")
+    bad = good.replace(right, wrong).replace("name: t1", "name: t3")
+    assert good.count(right) == 1
+    result = await make(memory, Scripted([bad, *behind, good]), max_requests=2 + len(behind)).run()
+    assert result.incumbent.description.startswith(f"t1-000{2 + len(behind)}")
+
+
+async def test_what_failed_is_not_tried_again_under_another_name(memory: Memory) -> None:
+    bad = proposal("t3")
+    model = Scripted([bad, bad.replace("float* A", "float* B").replace("A[0]", "B[0]")])
+    await make(memory, model, max_requests=2).run()
+    assert [record.name for record in memory.templates("c1").values()] == ["baseline", "t3-0001"]
 
 
 async def test_the_same_again_is_no_second_template(memory: Memory) -> None:

@@ -72,6 +72,16 @@ def test_another_launch_is_another_kernel() -> None:
     assert not fingerprint(template(plan=plan)).is_near(fingerprint(template()))
 
 
+def test_headers_and_numbers_tell_mended_from_broken_and_wider_from_known() -> None:
+    own = fingerprint(template())
+    same = fingerprint(template(plan=PLAN.replace("[16, 32]", "[32, 16]")))
+    fewer = fingerprint(template(plan=PLAN.replace("[16, 32]", "[32]")))
+    wider = fingerprint(template(plan=PLAN.replace("[16, 32]", "[16, 32, 64]")))
+    header = fingerprint(template("#include <cuda_fp16.h>\n" + BODY))
+    assert [own.is_same(other) for other in (same, fewer, wider, header)] == [True, False, False, False]
+    assert [other.adds_nothing_to(own) for other in (same, fewer, wider, header)] == [True, True, False, True]
+
+
 def test_bundled_templates_are_no_twins_of_each_other() -> None:
     for name in bundled_names():
         found = [fingerprint(parse_template(text, n)) for n, text in load_problem(name).catalogue()]

@@ -139,6 +139,11 @@ class Policy:
         self._urgent.append(work)
         return work
 
+    def never_passed(self, template: str) -> bool:
+        """Whether candidates of a known template were tried, and none was measured."""
+        arm = self.arms.get(template)
+        return arm is not None and arm.told > 0 and arm.measured == 0
+
     def take_up(self, template: str, configuration: Configuration) -> None:
         """What was in flight when the campaign was interrupted comes next."""
         arm = self.arms[template]

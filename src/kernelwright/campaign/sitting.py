@@ -54,6 +54,7 @@ NAME_IN_ID: Final = 40
 LATE_S: Final = 5.0
 """What a campaign with another machine may take to end beyond its budget."""
 RUNNING: Final = "running"
+INTERRUPTED: Final = "interrupted"
 """State of a campaign that has not ended, or was killed."""
 SELFTEST: Final = "selftest"
 """Note of the memory: warnings of the problem's self-test, empty when it has none."""
@@ -208,7 +209,7 @@ async def _run(campaign: Campaign) -> CampaignResult:
     warnings = json.loads(campaign.memory.notes(campaign.id).get(SELFTEST, "[]"))
     for warning in warnings:
         campaign.listener.note(f"the problem's self-test: {warning}")
-    with _stopped_by_signals(campaign.stop):
+    with _stopped_by_signals(campaign.stop, patient=campaign.harness.exclusive):
         result = replace(await campaign.run(), warnings=tuple(warnings))
     if result.state == "finished":
         try:
@@ -219,8 +220,11 @@ async def _run(campaign: Campaign) -> CampaignResult:
 
 
 @contextlib.contextmanager
-def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) finishes the experiment in flight; a second one ends at once."""
+def _stopped_by_signals(stop: asyncio.Event, *, patient: bool) -> Iterator[None]:
+    """The first Ctrl-C (or SIGTERM) finishes the experiment in flight; a second one ends at once.
+
+    Behind the search, when ``stop`` is set, the first one is heeded too unless ``patient``: the end may wait for trips.
+    """
     loop = asyncio.get_running_loop()
     signals = (signal.SIGINT, signal.SIGTERM)
     before = signal.getsignal(signal.SIGTERM)
@@ -230,12 +234,15 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
             if loop.remove_signal_handler(number) and number == signal.SIGTERM:
                 signal.signal(number, before)  # the loop leaves the one that kills
 
-    def ask() -> None:
+    def ask(number: signal.Signals) -> None:
+        ending = stop.is_set()
         stop.set()
         let_go()
+        if ending and not patient:
+            signal.raise_signal(number)
 
     for number in signals:
-        loop.add_signal_handler(number, ask)
+        loop.add_signal_handler(number, ask, number)
     try:
         yield
     finally:
@@ -371,8 +378,8 @@ def _seconds_used(memory: Memory, record: CampaignRecord) -> float:
 
 
 def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> None:
-    """Raises UserError where nothing is left to do: one that was killed after its search has its end before it."""
-    if record.state == RUNNING:
+    """Raises UserError where nothing is left to do: what was killed or interrupted has its end before it."""
+    if record.state in {RUNNING, INTERRUPTED}:
         return
     done = sum(memory.counts(record.id).values())
     if settings.evaluations is not None and done >= settings.evaluations:

@@ -322,10 +322,11 @@ class Writing:
         return None if known is None else without_comments(self.policy.arms[known].proposal.template)
 
     def twin_of(self, template: Template, drafts: Collection[str] = ()) -> str | None:
-        """A known template that is the same, or nearly: numbers are the optimiser's to find."""
+        """A known template that is the same, or nearly: numbers are the optimiser's. One that never passed may be mended."""
         own = fingerprint(template)
         for known, (name, other) in self._fingerprints.items():
-            if own.digest == other.digest or (known not in drafts and own.is_near(other)):
+            stands = known not in drafts and not self.policy.never_passed(known)
+            if own.is_same(other) or (stands and own.adds_nothing_to(other)):
                 return name
         return None
 

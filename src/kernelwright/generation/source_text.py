@@ -1,14 +1,16 @@
 """Sources as models may see them, and fingerprints by which near twins are found before anything is compiled."""
 
 import hashlib
+import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from tree_sitter import Node
 
 from kernelwright.core.candidate import Template
+from kernelwright.core.configuration import Value
 from kernelwright.core.expressions import Expression
 from kernelwright.core.lexer import lex
 from kernelwright.core.plan import CPP_KEYWORDS, split_source
@@ -20,6 +22,7 @@ SHORT: Final = 0xFFFF_FFFF
 """Bits of a hash that are kept: two of some thousand are equal by chance once in a thousand templates."""
 NEAR: Final = 0.97
 """Share of common shingles from which two templates with equal launches count as near twins."""
+_HEADER: Final = re.compile(r"^\s*#\s*include\s*(.*?)\s*$", re.MULTILINE)
 _DECLARING: Final = frozenset(
     {
         "parameter_declaration",
@@ -52,13 +55,26 @@ def without_comments(template: Template) -> str:
 class Fingerprint:
     """What stays of a template without names, comments and layout; small, for a campaign keeps one of each template.
 
-    ``digest`` is equal for templates that differ in names, comments and layout only; ``shingles`` are short hashes
-    of all runs of :data:`SHINGLE` tokens, each once.
+    ``digest`` is equal for templates that differ in names, comments, layout, headers and values of tunables only;
+    ``shingles`` are short hashes of all runs of :data:`SHINGLE` tokens, each once. ``values`` are the tunables'.
     """
 
     digest: str
     shingles: "array[int]"
     plan: str
+    values: Mapping[str, frozenset[Value]]
+    headers: frozenset[str]
+
+    def is_same(self, other: "Fingerprint") -> bool:
+        """Whether the same candidates come of both."""
+        alike = self.digest == other.digest and self.headers == other.headers
+        return alike and self.values == other.values
+
+    def adds_nothing_to(self, other: "Fingerprint") -> bool:
+        """Whether the other has this kernel with all of its numbers, or nearly this kernel."""
+        if self.digest != other.digest:
+            return self.is_near(other)
+        return all(values <= other.values[name] for name, values in self.values.items())
 
     def likeness(self, other: "Fingerprint") -> float:
         """Jaccard index of the shingles, 0 to 1."""
@@ -68,7 +84,7 @@ class Fingerprint:
         return common / union if union else 1.0
 
     def is_near(self, other: "Fingerprint") -> bool:
-        """Whether the other does the same with at most a different number here and there."""
+        """Whether the other does nearly the same, with a different number in its text here and there."""
         return self.plan == other.plan and self.likeness(other) >= NEAR
 
 
@@ -88,7 +104,9 @@ def fingerprint(template: Template) -> Fingerprint:
     plan = _plan(template, numbers)
     digest = hashlib.sha256("\0".join((plan, *tokens)).encode()).hexdigest()
     runs = {hash(tuple(tokens[i : i + SHINGLE])) & SHORT for i in range(len(tokens) - SHINGLE + 1)}
-    return Fingerprint(digest, array("I", runs), plan)
+    values = {numbers.get(t.name, t.name): frozenset(t.values) for t in template.plan.tunables}
+    values |= {t.name: frozenset(t.values) for t in template.plan.compiler}
+    return Fingerprint(digest, array("I", runs), plan, values, frozenset(_HEADER.findall(lexed.plain)))
 
 
 def _plan(template: Template, numbers: dict[str, str]) -> str:
