@@ -255,6 +255,9 @@ async def test_only_what_came_to_its_end_has_spent_its_budget(memory: Memory) ->
     ended = replace(memory.campaign("c1"), state="finished")
     for state in ("running", "interrupted"):
         _budget_left(memory, replace(ended, state=state), campaign.settings)
+    hasty = campaign.settings.model_copy(update={"seconds": 0.0})
+    with pytest.raises(UserError, match=r"its budget of 0 s is spent: give --seconds above"):
+        _budget_left(memory, replace(ended, state="interrupted"), hasty)
     with pytest.raises(UserError, match="its budget of 1 experiments is spent: give --evaluations above 1"):
         _budget_left(memory, ended, campaign.settings)
 

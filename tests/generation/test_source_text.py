@@ -2,6 +2,7 @@
 
 import pickle
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -80,6 +81,11 @@ def test_headers_and_numbers_tell_mended_from_broken_and_wider_from_known() -> N
     header = fingerprint(template("#include <cuda_fp16.h>\n" + BODY))
     assert [own.is_same(other) for other in (same, fewer, wider, header)] == [True, False, False, False]
     assert [other.adds_nothing_to(own) for other in (same, fewer, wider, header)] == [True, True, False, True]
+
+
+def test_tunables_that_the_other_lacks_add_to_it() -> None:
+    own = fingerprint(template())
+    assert not own.adds_nothing_to(replace(own, values={}))
 
 
 def test_bundled_templates_are_no_twins_of_each_other() -> None:

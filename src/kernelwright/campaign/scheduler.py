@@ -7,6 +7,7 @@ waits for its place there, so nothing is chosen long before the device can use i
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -120,11 +121,9 @@ async def unless(stop: asyncio.Event, call: Coroutine[Any, Any, T]) -> T | None:
 
 async def either(stop: asyncio.Event, seconds: float) -> None:
     """Wait, but not beyond the campaign's end."""
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await stop.wait()
-    except TimeoutError:
-        pass
 
 
 async def cancelled(tasks: Sequence["asyncio.Task[None]"]) -> list[BaseException]:

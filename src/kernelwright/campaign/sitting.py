@@ -378,16 +378,16 @@ def _seconds_used(memory: Memory, record: CampaignRecord) -> float:
 
 
 def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> None:
-    """Raises UserError where nothing is left to do: what was killed or interrupted has its end before it."""
-    if record.state in {RUNNING, INTERRUPTED}:
+    """Raises UserError where nothing is left to do: what was killed, or interrupted in time, has its end before it."""
+    if record.state == RUNNING:
         return
     done = sum(memory.counts(record.id).values())
-    if settings.evaluations is not None and done >= settings.evaluations:
+    spent = settings.evaluations is not None and done >= settings.evaluations
+    if spent and record.state != INTERRUPTED:
         raise UserError(
             f"{record.id}: its budget of {settings.evaluations} experiments is spent: give --evaluations above {done}"
         )
-    used = _seconds_used(memory, record)
-    if used >= settings.seconds:
+    if (used := _seconds_used(memory, record)) >= settings.seconds:
         raise UserError(
             f"{record.id}: its budget of {settings.seconds:g} s is spent: give --seconds above {used:.0f}, all sittings count"
         )

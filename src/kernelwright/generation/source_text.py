@@ -74,7 +74,7 @@ class Fingerprint:
         """Whether the other has this kernel with all of its numbers, or nearly this kernel."""
         if self.digest != other.digest:
             return self.is_near(other)
-        return all(values <= other.values[name] for name, values in self.values.items())
+        return all(values <= other.values.get(name, frozenset()) for name, values in self.values.items())
 
     def likeness(self, other: "Fingerprint") -> float:
         """Jaccard index of the shingles, 0 to 1."""

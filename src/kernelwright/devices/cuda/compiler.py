@@ -127,8 +127,8 @@ class CudaCompiler:
 
     def _with_nvrtc(self, source: str, options: Sequence[str], headers: dict[str, str]) -> Compiled:
         """With ``headers`` by name; more are found as they turn out to be lacking. Where nvcc leads it only judges."""
+        judge = self._leading is not None
         while True:
-            judge = self._leading is not None
             compiled = self.nvrtc.compile(source, SOURCE_NAME, options, headers, judge=judge)
             lacking = missing_header(compiled.log) if compiled.cubin is None else None
             text = standard(lacking) if lacking and lacking not in headers else None

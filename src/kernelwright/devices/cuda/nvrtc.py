@@ -61,7 +61,7 @@ class Nvrtc:
     ) -> Compiled:
         """Compile to a cubin. Raises OptionError for options that this NVRTC does not know.
 
-        ``judge``: whether it takes the source is all that is asked, which its front end knows in a tenth of the time;
+        ``judge``: whether it takes the source is all that is asked, which its front end knows before any code is made;
         the cubin of what it takes is empty then.
         """
         api, shims = self.api, headers or {}
