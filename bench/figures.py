@@ -46,7 +46,7 @@ def parts(device: str, out: Path) -> list[Part]:
     replays = [
         Part(
             f"replay_{name}",
-            60.0,
+            120.0,
             "docs/results.md",
             kernelwright(
                 "replay",
@@ -78,7 +78,7 @@ def parts(device: str, out: Path) -> list[Part]:
         Part("spread", 280.0, "docs/trust.md", bench("bench_duel.py", *SPREAD, "--device", device)),
         Part("turn", 20.0, "docs/trust.md", bench("bench_turn.py")),
         Part("queue", 20.0, "docs/trust.md", bench("bench_queue.py")),
-        Part("compilers", 240.0, "docs/trust.md", bench("bench_compilers.py", "--device", device)),
+        Part("compilers", 420.0, "docs/trust.md", bench("bench_compilers.py", "--device", device)),
         Part("duels", 120.0, "docs/trust.md", bench("bench_duel.py", *DUELS, "--device", device)),
         Part("checks", 60.0, "docs/trust.md", bench("bench_check_cost.py", "--device", device)),
         Part("tests", 400.0, "-", (PYTHON, "-m", "pytest", "-m", "gpu", "-q", str(ROOT / "tests" / "gpu"))),
