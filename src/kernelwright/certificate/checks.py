@@ -152,5 +152,6 @@ def _timing(facts: Facts) -> TimingProtocol | None:
         "fresh": False,
         "clear": "stride",
         "queue_group": 1,
+        "places": 1,
     }  # what older memories lack
     return TimingProtocol(**(before | json.loads(note)))

@@ -61,8 +61,9 @@ class TimingProtocol:
     (see :class:`CaseRequest`) gets ``loser_runs`` only. ``gate``: on a GPU every run waits, alone, until it is queued
     as a whole. ``fresh``: on a GPU another context has a turn before a block of runs. ``clear``: how a GPU's blocks
     overwrite what the L2 cache holds, each a piece of its own or all striding. ``queue_group``: on a GPU runs stand at
-    every place of groups of so many queue entries equally often. Memories of before lack these keys: their runs waited
-    in a batch, had no turn before them, came behind a striding clear, or stood anywhere in the queue.
+    every place of groups of so many queue entries equally often. ``places``: on a GPU the small outputs and scratch of
+    an input set lie at so many addresses in turn. Memories of before lack these keys: their runs waited in a batch, had
+    no turn before them, came behind a striding clear, stood anywhere in the queue, or wrote to one address.
     """
 
     runs: int = 10
@@ -76,6 +77,7 @@ class TimingProtocol:
     fresh: bool = True
     clear: Literal["blocks", "stride"] = "blocks"
     queue_group: int = 4
+    places: int = 5
 
 
 class CaseSource(Protocol):

@@ -63,7 +63,7 @@ def recorded_timing(subject: Subject) -> TimingProtocol | None:
     """How the campaign timed; ``None`` where this version cannot time so."""
     note = subject.memory.notes(subject.campaign.id).get("timing")
     known = {field.name for field in fields(TimingProtocol)}
-    values = json.loads(note) if note else {}
+    values = {"places": 1} | json.loads(note) if note else {}  # a key that memories of before lack
     return TimingProtocol(**values) if values and set(values) == known else None
 
 

@@ -125,6 +125,18 @@ static void candidates(std::map<std::string, Function>& table) {
     });
     // State in a module's globals: after the tenth call it does nothing.
     add("ten", [=](void** p) { return ++calls_since_load > 10 ? OK : sum(p, P(int, 3)); });
+    // After the tenth call they damage what the sides of a duel share.
+    add("strays", [=](void** p) { sum(p, P(int, 3)); if (++calls_since_load > 10) P(float*, 2)[P(int, 3)] = 1; return OK; });
+    add("meddles", [=](void** p) { sum(p, P(int, 3)); if (++calls_since_load > 10) P(float*, 0)[3] += 1; return OK; });
+    // Right only where the right output of these inputs lies nowhere in the device's memory.
+    add("spies", [=](void** p) {
+        float first[8];
+        for (int i = 0; i < 8; ++i) first[i] = P(float*, 0)[i] + P(float*, 1)[i];
+        bool found = false;
+        for (auto& [base, size] : blocks)
+            for (size_t at = 0; at + sizeof first <= size; at += 4) found |= !memcmp(base + at, first, sizeof first);
+        return found ? OK : sum(p, P(int, 3));
+    });
     static int calls = 0;
     add("once", [=](void** p) { return calls++ ? OK : sum(p, P(int, 3)); });
     table["doubles"] = {"doubles", {8, 4}, [](void** p) {

@@ -27,7 +27,10 @@ from kernelwright.devices.base import (
     Tolerance,
 )
 from kernelwright.devices.cuda import CudaRunner
+from kernelwright.devices.cuda.buffers import Guarded
 from kernelwright.devices.cuda.operations import enqueue
+from kernelwright.devices.cuda.session import CaseSession
+from kernelwright.devices.cuda.watched import Slot
 
 N = 1000
 NAMES = ("n=1000", "n=1000 again")
@@ -186,6 +189,23 @@ def places(runner: CudaRunner, artifact: Path) -> None:
         report(name, runner.run(one, source), nothings=fake.fake_nothings() - before)
 
 
+def addresses(runner: CudaRunner, artifact: Path) -> None:
+    """Where the outputs of timed runs lie, by side of a duel and case, and of a candidate alone."""
+    source, seen = VectorAdd(), list[tuple[str, int, int, int]]()
+
+    def noted(session: CaseSession, index: int, written: dict[str, Guarded]) -> Slot:
+        if session.data.sets[1:]:  # more than the checked first run has
+            side = session.entrant.side
+            seen.append((side, index, written["C"].pointer, written["partial"].pointer))
+        return make(session, index, written)
+
+    make, CaseSession._slot = CaseSession._slot, noted  # type: ignore[method-assign]
+    sides = [Contestant(str(artifact), cases(plan("right"), names=NAMES[:1])) for _ in range(2)]
+    runner.duel(DuelRequest(*sides, 20), source)
+    runner.run(request(artifact, plan("spies")), source)
+    tell({"name": "seen", "slots": seen})
+
+
 def hidden(runner: CudaRunner, artifact: Path) -> None:
     """What lies in device memory after a run: no right output in clear, neither kept nor left over."""
     source = VectorAdd()
@@ -239,6 +259,12 @@ def duels(runner: CudaRunner, artifact: Path) -> None:
         fight(f"challenger {kernel}", kernel, "right")
         fight(f"incumbent {kernel}", "right", kernel)
     fight("late", "right", "ten", rounds=20)
+    for kernel in ("strays", "meddles"):
+        for turn in range(4):  # who begins is drawn
+            fight(f"challenger {kernel} {turn}", kernel, "right", rounds=20)
+            fight(f"incumbent {kernel} {turn}", "right", kernel, rounds=20)
+    fight("challenger spies", "spies", "right", rounds=20)
+    fight("incumbent spies", "right", "spies", rounds=20)
     fight("after all", "right", "right")
     fight("incumbent endless", "right", "endless", timeout_s=0.2)
 
@@ -410,6 +436,7 @@ def main() -> None:
         throttled,
         turns,
         places,
+        addresses,
     )
     found = next((s for s in scenarios if s.__name__ == scenario), None)
     if found is not None:

@@ -10,6 +10,7 @@ from kernelwright.devices.base import TimingProtocol
 from kernelwright.devices.cuda.bench import Bench
 from kernelwright.devices.cuda.duel import _by_side, _in_turn
 from kernelwright.devices.cuda.session import Step
+from kernelwright.devices.cuda.watched import Slot
 
 
 class Session:
@@ -17,6 +18,9 @@ class Session:
 
     def __init__(self, entries: int) -> None:
         self.entries = entries
+
+    def siblings(self, slots: list[Slot]) -> list[Slot]:
+        return slots
 
     def steps(self, runs: int, graph: None) -> list[Step]:
         step: Any = Step

@@ -256,6 +256,12 @@ def test_duels(driver: Path) -> None:
             assert found[f"{side} {kernel}"]["parts"][2:] == [check, side]
             assert found[f"{side} {kernel}"]["cases"] == []
     assert found["late"]["parts"][2:] == ["poison", "incumbent"]
+    for kernel, check in (("strays", "guard bands"), ("meddles", "inputs unchanged")):
+        for side in ("challenger", "incumbent"):
+            for turn in range(4):
+                assert found[f"{side} {kernel} {turn}"]["parts"][2:] == [check, side]
+    for side in ("challenger", "incumbent"):
+        assert found[f"{side} spies"]["parts"][:2] == ["measured", ""]
     assert found["incumbent endless"]["parts"][::3] == ["timed_out", "incumbent"]
     assert found["incumbent endless"]["broken"]
 
@@ -300,6 +306,16 @@ def test_another_context_has_a_turn_before_each_block(driver: Path) -> None:
     assert [found[name]["turns"] for name in ("fresh", "as ever")] == [2, 0]
     alone = run(driver, "turns", FAKE_CUDA_ONE_CONTEXT="1")["fresh"]
     assert (alone["status"], alone["turns"]) == ("measured", 0)
+
+
+def test_where_outputs_lie(driver: Path) -> None:
+    """Small ones at five addresses for each of three input sets, at the same ones for both sides of a duel."""
+    slots = run(driver, "addresses")["seen"]["slots"]
+    theirs = {side: [slot[1:] for slot in slots if slot[0] == side] for side in ("challenger", "incumbent")}
+    assert theirs["challenger"] == theirs["incumbent"]
+    assert [index for index, _, _ in theirs["challenger"]] == list(range(15))
+    for place in (1, 2):
+        assert len({slot[place] for slot in theirs["challenger"]}) == 15
 
 
 def test_runs_stand_at_every_place_of_the_queues_groups(driver: Path) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 from kernelwright.core.outcome import Check, Conditions, Status
@@ -13,6 +14,7 @@ from kernelwright.devices.cuda.gpu import ROWS, Gpu
 from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, Operation
 from kernelwright.devices.cuda.session import CaseSession, Entrant, Step
 from kernelwright.devices.cuda.state import StateReader, slowed
+from kernelwright.devices.cuda.watched import Slot
 
 RETAKES: Final = 3
 """How often a block of timings taken on a throttled device is taken again."""
@@ -43,13 +45,19 @@ class Bench:
     timing: TimingProtocol
     timeout_s: float
 
-    def session(self, entrant: Entrant, case: CaseRequest, slots: int) -> CaseSession:
-        """A case of a candidate on the first ``slots`` input sets."""
-        return CaseSession(self.gpu, self.store, entrant, self.source, case, slots=slots)
+    def session(
+        self, entrant: Entrant, case: CaseRequest, runs: int, beside: Sequence[Slot] = ()
+    ) -> CaseSession:
+        """A case of a candidate for so many timed runs; ``beside`` are slots of the other side of a duel."""
+        sets = self.sets(case, runs)
+        places = 1 if is_short(case, self.timing) else min(self.timing.places, ceil(runs / sets))
+        return CaseSession(
+            self.gpu, self.store, entrant, self.source, case, sets=sets, places=places, beside=beside
+        )
 
     def check(self, entrant: Entrant, case: CaseRequest, *, passes: int = 1) -> float:
         """The checked first run (see :meth:`CaseSession.check`); its time in ms."""
-        with self.session(entrant, case, 1) as session:
+        with CaseSession(self.gpu, self.store, entrant, self.source, case, sets=1) as session:
             return session.check(self.timeout_s, passes)
 
     def in_time(self, entrant: Entrant, case: CaseRequest, first_ms: float, runs: int) -> None:
@@ -61,7 +69,7 @@ class Bench:
             )
             raise CandidateFailed(Status.TIMED_OUT, reason, Check.RUN_LIMITS, entrant.side)
 
-    def slots(self, case: CaseRequest, runs: int) -> int:
+    def sets(self, case: CaseRequest, runs: int) -> int:
         """Input sets that a case's timed runs rotate over, or plans in its graph."""
         timing = self.timing
         return timing.graph_runs if is_short(case, timing) else min(runs, max(1, timing.input_sets))

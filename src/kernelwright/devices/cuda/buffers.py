@@ -12,6 +12,9 @@ LARGE = 1 << 20
 PAGE = 2 << 20
 """Large buffers begin on a page of the GPU's memory, as allocations of users do: a buffer over one page more takes
 longer to translate addresses for."""
+SMALL = 1 << 16
+"""Up to this many bytes a buffer's place matters: how long atomics to a few counters take depends on which parts of the
+L2 cache they fall into (by 10 % for 2 KiB on an H200, docs/trust.md). Larger ones are spread over all parts."""
 _COARSE = 64 << 20
 
 

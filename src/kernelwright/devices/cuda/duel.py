@@ -2,28 +2,31 @@
 
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Final
 
 from kernelwright.core.errors import HarnessError
+from kernelwright.core.outcome import Check
 from kernelwright.devices.base import CaseRequest, Contestant, DuelCase, DuelRequest
 from kernelwright.devices.cuda.bench import Bench, is_short
 from kernelwright.devices.cuda.library import Library
 from kernelwright.devices.cuda.module import loaded
-from kernelwright.devices.cuda.operations import blame
+from kernelwright.devices.cuda.operations import CandidateFailed, blame
 from kernelwright.devices.cuda.session import Entrant, Step
-from kernelwright.devices.cuda.watched import Repeats
+from kernelwright.devices.cuda.watched import Repeats, Slot
 
 SIDES: Final = ("challenger", "incumbent")
+_SHARED: Final = (Check.GUARD_BANDS, Check.INPUTS_UNCHANGED)
+"""Checks of what both sides use: damage there does not say whose it is."""
 
 
 def duel(bench: Bench, request: DuelRequest, library: Library | None = None) -> tuple[DuelCase, ...]:
     """Every case of both sides once, checked; then, loaded anew, ``rounds`` pairs of timed runs a case, each checked.
 
     Within a case the order is ABBA ABBA ..., beginning with a side drawn at random; both runs of a pair have the same
-    input set, an overwritten L2 cache, and lie in one queue behind one gate. Raises CandidateFailed with the side
-    at fault. Damage to what both sides share (inputs) is laid to the challenger: the incumbent has passed before.
-    ``library`` stands for a side without an artifact.
+    input set, an overwritten L2 cache, and write to the same addresses, where their buffers are alike: how long atomics
+    to a few counters take depends on the address. Raises CandidateFailed with the side at fault. ``library`` stands for
+    a side without an artifact.
     """
     sides = (request.challenger, request.incumbent)
     names = [[case.case for case in side.cases] for side in sides]
@@ -61,18 +64,43 @@ def _entrants(
 
 
 def _case(bench: Bench, entrants: tuple[Entrant, ...], pair: tuple[CaseRequest, ...], runs: int) -> DuelCase:
-    short = is_short(pair[0], bench.timing)
-    slots = bench.slots(pair[0], runs)
+    try:
+        return _fought(bench, entrants, pair, runs)
+    except CandidateFailed as failure:
+        if failure.check not in _SHARED:
+            raise
+        damage = failure
+    for entrant, case in zip(entrants, pair, strict=True):
+        _alone(bench, entrant, case, runs)
+    damage.side = SIDES[0]
+    raise damage
+
+
+def _alone(bench: Bench, entrant: Entrant, case: CaseRequest, runs: int) -> None:
+    """The runs of one side, to see whether the damage is its own. Raises CandidateFailed if so."""
+    with (
+        blame(entrant.side),
+        bench.session(entrant, case, runs) as session,
+        session.graph() if is_short(case, bench.timing) else nullcontext() as graph,
+    ):
+        bench.take(bench.steps(session, runs, graph))
+
+
+def _fought(
+    bench: Bench, entrants: tuple[Entrant, ...], pair: tuple[CaseRequest, ...], runs: int
+) -> DuelCase:
+    short, beside = is_short(pair[0], bench.timing), list[Slot]()
     with ExitStack() as stack:
         sides = []
         for entrant, case in zip(entrants, pair, strict=True):
             with blame(entrant.side):
-                session = stack.enter_context(bench.session(entrant, case, slots))
+                session = stack.enter_context(bench.session(entrant, case, runs, beside))
                 graph = stack.enter_context(session.graph()) if short else None
             sides.append(bench.steps(session, runs, graph))
+            beside = session.slots
         starts = secrets.randbelow(2)
         block = bench.take(_in_turn(sides[0], sides[1], starts))
-    divisor, dropped = slots if short else 1, bench.timing.dropped
+    divisor, dropped = len(beside) if short else 1, bench.timing.dropped
     times = _by_side(block.samples_ms, starts)
     challenger, incumbent = (tuple(ms / divisor for ms in side[dropped:]) for side in times)
     return DuelCase(
@@ -88,13 +116,15 @@ def _case(bench: Bench, entrants: tuple[Entrant, ...], pair: tuple[CaseRequest, 
 def _in_turn(challenger: list[Step], incumbent: list[Step], starts: int) -> list[Step]:
     """Steps in the order ABBA; each knows the other side's slots, whose outputs are overwritten before it.
 
-    Only the first of a round has its lead: with both, sides would not stand at all places of the queue alike.
+    So the first of a round does not keep its outputs. And only the first has its lead: with both, sides would not stand
+    at all places of the queue alike.
     """
     steps = []
     for index, pair in enumerate(zip(challenger, incumbent, strict=True)):
         first = (starts + index) % 2
-        steps.append(pair[first]._replace(rivals=pair[1 - first].slots))
-        steps.append(pair[1 - first]._replace(rivals=pair[first].slots, lead=0))
+        rivals = [step.session.siblings(step.slots) for step in pair]
+        steps.append(pair[first]._replace(rivals=rivals[1 - first], holds=False))
+        steps.append(pair[1 - first]._replace(rivals=rivals[first], lead=0))
     return steps
 
 

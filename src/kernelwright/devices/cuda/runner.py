@@ -184,10 +184,9 @@ def _runs(bench: Bench, case: CaseRequest, first_ms: float) -> int:
 
 
 def _time(bench: Bench, entrant: Entrant, case: CaseRequest, runs: int) -> CaseTiming:
-    slots = bench.slots(case, runs)
-    with bench.session(entrant, case, slots) as session:
+    with bench.session(entrant, case, runs) as session:
         if is_short(case, bench.timing):
-            method, divisor = "graph", slots
+            method, divisor = "graph", len(session.slots)
             with session.graph() as graph:
                 block = bench.take(bench.steps(session, runs, graph))
         else:

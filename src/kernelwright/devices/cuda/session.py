@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 from kernelwright.core.case import ITEM_BYTES
 from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import CaseRequest, CaseSource
-from kernelwright.devices.cuda.buffers import Guarded, OutOfDeviceMemory
+from kernelwright.devices.cuda.buffers import SMALL, Guarded, OutOfDeviceMemory
 from kernelwright.devices.cuda.casedata import CaseStore, buffer_bytes
 from kernelwright.devices.cuda.driver import CudaError
 from kernelwright.devices.cuda.gpu import Gpu, Rows
@@ -61,8 +61,10 @@ class Step(NamedTuple):
 
 
 class CaseSession:
-    """Context manager: takes buffers from the pool, gives them back. ``slots`` run on rotating input sets.
+    """Context manager: takes buffers from the pool, gives them back. Its slots rotate over ``sets`` input sets.
 
+    Each set has as many slots as ``places``, at other addresses, where a run writes small buffers. ``beside``: slots of
+    the other side of a duel, whose buffers are used again where they are alike: where they lie must not decide it.
     Raises CandidateFailed for everything that is the candidate's fault.
     """
 
@@ -74,23 +76,27 @@ class CaseSession:
         source: CaseSource,
         request: CaseRequest,
         *,
-        slots: int,
+        sets: int,
+        places: int = 1,
+        beside: Sequence[Slot] = (),
     ) -> None:
         self.gpu = gpu
         self.store = store
         self.entrant = entrant
         self.request = request
         self.place = f"case {request.case}"
-        self.data = store.get(source, request.case, slots)
+        self.data = store.get(source, request.case, sets)
         self.slots: list[Slot] = []
         self._copies = [b.name for b in self.data.buffers if b.role == "inout"]
         self._held: list[Guarded] = []
-        self._wanted = slots
+        self._sets = sets
+        self._places = places
+        self._beside = beside
         self._prepared: dict[tuple[int, ...], list[Operation]] = {}
 
     def __enter__(self) -> Self:
         try:
-            self.slots = [self._slot(index) for index in range(self._wanted)]
+            self._make_slots()
         except BaseException:
             self._release()
             raise
@@ -133,14 +139,14 @@ class CaseSession:
     def steps(self, runs: int, graph: Operation | None) -> list[Step]:
         """Timed runs on rotating slots, or replays of ``graph`` on all of them.
 
-        Poison turns with every use of a slot, so that runs on the same input set see other poison.
+        Poison turns with every use of an input set, so that runs on the same one see other poison.
         """
-        slots, turn = ([self.slots], 1) if graph else ([[slot] for slot in self.slots], len(self.slots))
+        slots, turn = ([self.slots], 1) if graph else ([[slot] for slot in self.slots], self._sets)
         return [
             Step(
                 self,
-                slots[run % turn],
-                (graph,) if graph else slots[run % turn][0].launches,
+                slots[run % len(slots)],
+                (graph,) if graph else slots[run % len(slots)][0].launches,
                 run // turn,
                 f"run {run + 1}",
                 run + turn >= runs,
@@ -162,13 +168,18 @@ class CaseSession:
     def prepare(self, slots: Sequence[Slot], poison: int, rivals: Sequence[Slot] = ()) -> list[Operation]:
         """Poison outputs and scratch, restore ``inout`` arguments.
 
-        ``rivals`` are the other side's slots in a duel: its outputs on the same inputs must not lie about.
+        ``rivals`` are the other side's slots in a duel: outputs on the same inputs must not lie about, here or there.
         """
-        key = (poison % len(POISON), *(slot.set_index for slot in slots))
+        key = (poison % len(POISON), *(slot.index for slot in slots))
         known = self._prepared.get(key)
         if known is None:
             known = self._prepared[key] = self._prepare(slots, POISON[key[0]], rivals)
         return known
+
+    def siblings(self, slots: Sequence[Slot]) -> list[Slot]:
+        """All slots on the input sets of these."""
+        sets = {slot.index % self._sets for slot in slots}
+        return [slot for slot in self.slots if slot.index % self._sets in sets]
 
     def compare(self, slot: Slot, row: int) -> list[Operation]:
         """Compare and hash the slot's outputs; one result row each from ``row`` on."""
@@ -263,25 +274,33 @@ class CaseSession:
         driver.ok(api.cuGraphUpload(executable, driver.stream), "cuGraphUpload")
         return executable
 
-    def _slot(self, index: int) -> Slot:
-        entry, plan = self.data.sets[index], self.request.plan
-        pointers = {name: array.pointer for name, array in entry.arrays.items()}
-        written: dict[str, Guarded] = {}
-        for buffer in self.data.outputs:
-            written[buffer.name] = self._acquire(buffer_bytes(buffer))
-        for scratch in plan.scratch:
-            nbytes = scratch.elements * ITEM_BYTES[scratch.dtype]
-            try:
-                written[scratch.name] = self._acquire(nbytes)
-            except OutOfDeviceMemory:
-                reason = f"{self.place}: no device memory for {nbytes} bytes of scratch {scratch.name!r}"
-                raise CandidateFailed(Status.LAUNCH_FAILED, reason, Check.LAUNCH_LIMITS) from None
-        pointers.update({name: held.pointer for name, held in written.items()})
-        return Slot(
-            index, entry, written, self.entrant.module.prepared(self.request, self.data.buffers, pointers)
-        )
+    def _make_slots(self) -> None:
+        outputs = {b.name: buffer_bytes(b) for b in self.data.outputs}
+        scratch = {s.name: s.elements * ITEM_BYTES[s.dtype] for s in self.request.plan.scratch}
+        small = any(nbytes <= SMALL for nbytes in (*outputs.values(), *scratch.values()))
+        for index in range(self._sets * (self._places if small else 1)):
+            written = {name: self._buffer(index, name, nbytes) for name, nbytes in outputs.items()}
+            for name, nbytes in scratch.items():
+                try:
+                    written[name] = self._buffer(index, name, nbytes)
+                except OutOfDeviceMemory:
+                    reason = f"{self.place}: no device memory for {nbytes} bytes of scratch {name!r}"
+                    raise CandidateFailed(Status.LAUNCH_FAILED, reason, Check.LAUNCH_LIMITS) from None
+            self.slots.append(self._slot(index, written))
 
-    def _acquire(self, nbytes: int) -> Guarded:
+    def _slot(self, index: int, written: dict[str, Guarded]) -> Slot:
+        entry = self.data.sets[index % self._sets]
+        pointers = {name: held.pointer for name, held in (entry.arrays | written).items()}
+        launches = self.entrant.module.prepared(self.request, self.data.buffers, pointers)
+        return Slot(index, entry, written, launches)
+
+    def _buffer(self, index: int, name: str, nbytes: int) -> Guarded:
+        """The other side's where it is alike; a large one is shared by all runs on an input set."""
+        theirs = self._beside[index].written.get(name) if index < len(self._beside) else None
+        if theirs is not None and theirs.nbytes == nbytes:
+            return theirs
+        if nbytes > SMALL and index >= self._sets:
+            return self.slots[index % self._sets].written[name]
         held = self.gpu.pool.acquire(nbytes)
         self._held.append(held)
         return held
@@ -294,10 +313,10 @@ class CaseSession:
         self._held.clear()
 
     def _prepare(self, slots: Sequence[Slot], pattern: int, rivals: Sequence[Slot]) -> list[Operation]:
-        poisoned = [held for slot in rivals for held in slot.written.values()]
-        for slot in slots:
-            poisoned += [held for name, held in slot.written.items() if name not in self._copies]
-        operations = self.gpu.trusted.fill(poisoned, pattern)
+        restored = {slot.written[name].base for slot in slots for name in self._copies}
+        written = [held for slot in (*rivals, *self.siblings(slots)) for held in slot.written.values()]
+        poisoned = {held.base: held for held in written if held.base not in restored}
+        operations = self.gpu.trusted.fill(list(poisoned.values()), pattern)
         for slot in slots:
             for name in self._copies:
                 source, target = slot.inputs.arrays[name], slot.written[name]

@@ -18,7 +18,7 @@ from kernelwright.devices.cuda.verdict import Mismatch, outside_write
 class Slot:
     """Buffers of one run and the plan's launches on them. ``written``: outputs, ``inout`` copies, scratch."""
 
-    set_index: int
+    index: int
     inputs: InputSet
     written: Mapping[str, Guarded]
     launches: tuple[Operation, ...]
@@ -28,8 +28,7 @@ class Watched:
     """Guard bands and inputs of some slots. Its result rows: one a guarded buffer, then one an input."""
 
     def __init__(self, slots: Sequence[Slot], outputs: Sequence[str]) -> None:
-        self._labels: list[str] = []
-        self._guarded: list[Guarded] = []
+        self._guarded: dict[int, tuple[str, Guarded]] = {}
         self._inputs: dict[int, tuple[str, Guarded, int]] = {}
         for slot in slots:
             for name, held in slot.written.items():
@@ -44,12 +43,12 @@ class Watched:
 
     def fill(self, gpu: Gpu, canary: bytes) -> list[Operation]:
         """Write canaries around every buffer."""
-        return gpu.trusted.guard_fill(self._guarded, canary)
+        return gpu.trusted.guard_fill(self._held, canary)
 
     def operations(self, gpu: Gpu, canary: bytes, row: int) -> list[Operation]:
         """Look for damage; the result rows begin at ``row``."""
         inputs = [held for _, held, _ in self._inputs.values()]
-        bands = gpu.trusted.guard_check(self._guarded, canary, gpu.row(row))
+        bands = gpu.trusted.guard_check(self._held, canary, gpu.row(row))
         return bands + gpu.trusted.hash(inputs, gpu.row(row + len(self._guarded)))
 
     def judge(self, rows: Rows, place: str, side: str) -> None:
@@ -57,7 +56,7 @@ class Watched:
         bands, inputs = rows[: len(self._guarded)], rows[len(self._guarded) :]
         if not bands["bad"].any() and np.array_equal(inputs["bad"], self._fingerprints):
             return
-        for label, held, row in zip(self._labels, self._guarded, bands, strict=True):
+        for (label, held), row in zip(self._guarded.values(), bands, strict=True):
             found = Mismatch.of(row)
             if found.bad:
                 reason = outside_write(place, label, held, found.bad, found.first)
@@ -71,9 +70,13 @@ class Watched:
     def _fingerprints(self) -> Rows:
         return np.array([fingerprint for _, _, fingerprint in self._inputs.values()], dtype=np.uint64)
 
+    @cached_property
+    def _held(self) -> list[Guarded]:
+        return [held for _, held in self._guarded.values()]
+
     def _add(self, label: str, held: Guarded) -> None:
-        self._labels.append(label)
-        self._guarded.append(held)
+        """Runs share inputs and large outputs: once each."""
+        self._guarded.setdefault(held.base, (label, held))
 
 
 class Repeats:
