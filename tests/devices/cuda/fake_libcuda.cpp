@@ -57,7 +57,7 @@ struct Function {
     std::vector<size_t> sizes;
     std::function<CUresult(void**)> body;
 };
-static size_t nothings = 0;
+static size_t nothings = 0, stacks = 0;
 static void trusted(std::map<std::string, Function>& table) {
     auto add = [&](const char* name, std::function<void(void**)> body) {
         table[name] = {name, {}, [body](void** p) { body(p); return OK; }};
@@ -68,8 +68,9 @@ static void trusted(std::map<std::string, Function>& table) {
     add("kw_fill", [](void** p) { kw_fill(P(Spans, 0), P(unsigned, 1)); });
     add("kw_clear", [](void**) {});
     add("kw_fill_shared", [](void** p) { kw_fill_shared(P(Words, 0)); });
-    add("kw_guard_fill", [](void** p) { kw_guard_fill(P(Spans, 0), P(u64, 1)); });
-    add("kw_guard_check", [](void** p) { kw_guard_check(P(Spans, 0), P(u64, 1), P(Row*, 2)); });
+    add("kw_fill_local_1024", [](void** p) { kw_fill_local_1024(P(unsigned, 0)); ++stacks; });
+    add("kw_guard_fill", [](void** p) { kw_guard_fill(P(Spans, 0), P(Key, 1)); });
+    add("kw_guard_check", [](void** p) { kw_guard_check(P(Spans, 0), P(Key, 1), P(Row*, 2)); });
     add("kw_hash", [](void** p) { kw_hash(P(Spans, 0), P(u64, 1), P(Row*, 2)); });
     add("kw_hide", [](void** p) { kw_hide(P(u64*, 0), P(u64*, 1), P(u64, 2), P(Key, 3)); });
     add("kw_squares", [](void** p) { kw_squares(P(u64*, 0), P(u64, 1), P(Key, 2), P(double*, 3), P(u64*, 4)); });
@@ -128,6 +129,22 @@ static void candidates(std::map<std::string, Function>& table) {
     // After the tenth call they damage what the sides of a duel share.
     add("strays", [=](void** p) { sum(p, P(int, 3)); if (++calls_since_load > 10) P(float*, 2)[P(int, 3)] = 1; return OK; });
     add("meddles", [=](void** p) { sum(p, P(int, 3)); if (++calls_since_load > 10) P(float*, 0)[3] += 1; return OK; });
+    // Wrong where shared memory holds what it left there.
+    add("shares", [=](void** p) {
+        sum(p, P(int, 3));
+        if (kw_shared[700] == 0x12345678) P(float*, 2)[5] += 1;
+        kw_shared[700] = 0x12345678;
+        return OK;
+    });
+    // From the fifth call on, every third one changes an input, and the next one puts it back.
+    static float *changed = nullptr, was = 0;
+    add("sabotages", [=](void** p) {
+        if (changed) *changed = was;
+        sum(p, P(int, 3));
+        changed = ++calls_since_load >= 5 && calls_since_load % 3 == 2 ? P(float*, 0) + 3 : nullptr;
+        if (changed) *changed = 1 + (was = *changed);
+        return OK;
+    });
     // Right only where the right output of these inputs lies nowhere in the device's memory.
     add("spies", [=](void** p) {
         float first[8];
@@ -184,6 +201,7 @@ API cuCtxSetCurrent(void* c) { context = (size_t)c; return OK; }
 API cuCtxSynchronize() { turns += context == 2; return lost; }
 extern "C" size_t fake_turns() { return turns; }
 extern "C" size_t fake_nothings() { return nothings; }
+extern "C" size_t fake_stacks() { return stacks; }
 API cuCtxSetLimit(int, size_t) { return OK; }
 API cuCtxResetPersistingL2Cache() { return OK; }
 API cuStreamCreate(void** s, unsigned) { *s = (void*)2; return OK; }
@@ -235,7 +253,11 @@ API cuModuleGetFunction(void** f, void*, const char* name) {
     *f = &found->second;
     return OK;
 }
-API cuFuncGetAttribute(int* value, int which, void*) { *value = which == 0 ? 256 : which == 4 ? 128 : 0; return OK; }
+API cuFuncGetAttribute(int* value, int which, void* f) {
+    bool stack = which == 3 && ((Function*)f)->name == "slow";
+    *value = which == 0 ? 256 : which == 4 ? 128 : stack ? 512 : 0;
+    return OK;
+}
 API cuFuncLoad(void*) { return OK; }
 API cuFuncSetAttribute(void*, int, int) { return OK; }
 API cuFuncGetParamInfo(void* f, size_t i, size_t* offset, size_t* size) {

@@ -26,7 +26,7 @@ from kernelwright.devices.base import (
     TimingProtocol,
     Tolerance,
 )
-from kernelwright.devices.cuda import CudaRunner
+from kernelwright.devices.cuda import CudaRunner, bench
 from kernelwright.devices.cuda.buffers import Guarded
 from kernelwright.devices.cuda.operations import enqueue
 from kernelwright.devices.cuda.session import CaseSession
@@ -121,6 +121,8 @@ def healthy(runner: CudaRunner, artifact: Path) -> None:
         "absent",
         "racy",
         "peeks",
+        "shares",
+        "sabotages",
     ):
         report(kernel, runner.run(request(artifact, plan(kernel)), source))
     report("cluster", runner.run(request(artifact, plan("right", cluster=(4, 1, 1))), source))
@@ -178,6 +180,15 @@ def turns(runner: CudaRunner, artifact: Path) -> None:
         before = fake.fake_turns()
         result = runner.run(request(artifact, plan("right"), timing=timing), source)
         report(name, result, turns=fake.fake_turns() - before)
+
+
+def stacks(runner: CudaRunner, artifact: Path) -> None:
+    """How often local memory is poisoned: for a kernel with a stack, before every run."""
+    source, fake = VectorAdd(), ctypes.CDLL("libcuda.so.1")
+    for kernel in ("right", "slow"):
+        before = fake.fake_stacks()
+        one = RunRequest(str(artifact), cases(plan(kernel), names=NAMES[:1]))
+        report(kernel, runner.run(one, source), stacks=fake.fake_stacks() - before)
 
 
 def places(runner: CudaRunner, artifact: Path) -> None:
@@ -259,10 +270,14 @@ def duels(runner: CudaRunner, artifact: Path) -> None:
         fight(f"challenger {kernel}", kernel, "right")
         fight(f"incumbent {kernel}", "right", kernel)
     fight("late", "right", "ten", rounds=20)
-    for kernel in ("strays", "meddles"):
+    for kernel in ("strays", "meddles", "sabotages"):
         for turn in range(4):  # who begins is drawn
             fight(f"challenger {kernel} {turn}", kernel, "right", rounds=20)
             fight(f"incumbent {kernel} {turn}", "right", kernel, rounds=20)
+    rare, bench.LOOKED_AT, bench.LOOK_ONE_IN = (bench.LOOKED_AT, bench.LOOK_ONE_IN), 0, 1 << 60
+    for turn in range(4):
+        fight(f"unseen {turn}", "sabotages", "right", rounds=20)
+    bench.LOOKED_AT, bench.LOOK_ONE_IN = rare
     fight("challenger spies", "spies", "right", rounds=20)
     fight("incumbent spies", "right", "spies", rounds=20)
     fight("after all", "right", "right")
@@ -437,6 +452,7 @@ def main() -> None:
         turns,
         places,
         addresses,
+        stacks,
     )
     found = next((s for s in scenarios if s.__name__ == scenario), None)
     if found is not None:

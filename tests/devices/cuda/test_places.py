@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import accumulate, product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ class Session:
 
     def __init__(self, entries: int) -> None:
         self.entries = entries
+
+    watched = SimpleNamespace(input_bytes=0)
 
     def siblings(self, slots: list[Slot]) -> list[Slot]:
         return slots

@@ -1,10 +1,13 @@
 """How candidates are checked and timed: one mechanism for single runs and for duels."""
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
+
+import numpy as np
 
 from kernelwright.core.outcome import Check, Conditions, Status
 from kernelwright.devices.base import CaseRequest, CaseSource, TimingProtocol
@@ -19,6 +22,10 @@ from kernelwright.devices.cuda.watched import Slot
 RETAKES: Final = 3
 """How often a block of timings taken on a throttled device is taken again."""
 RETAKE_WAIT_S: Final = 0.1
+LOOKED_AT: Final = 32 << 20
+"""Bytes of all inputs of a case that are read again after each run, about as long as the L2 cache is cleared."""
+LOOK_ONE_IN: Final = 8
+"""Of larger ones after one run in so many."""
 
 _TIMED_CANARY: Final = 1
 """Checked first runs use the other one: reads outside buffers give other values in timed runs."""
@@ -80,9 +87,15 @@ class Bench:
         A GPU reads entries of its queue in groups of four. Where a new group begins between two launches of a
         candidate, the second starts 0.9 us later (seen on an H200; docs/trust.md). With 0, 1, 2, 3, 0, ... launches
         before, eight runs in a row stand at each place twice, however many entries a run has.
+
+        Inputs are looked at after each run where they are small, else after runs that nobody can foresee.
         """
         steps = session.steps(runs, graph)
-        return [step._replace(lead=index % self.timing.queue_group) for index, step in enumerate(steps)]
+        one_in = 1 if session.watched.input_bytes <= LOOKED_AT else LOOK_ONE_IN
+        return [
+            step._replace(lead=index % self.timing.queue_group, look=not secrets.randbelow(one_in))
+            for index, step in enumerate(steps)
+        ]
 
     def take(self, steps: Sequence[Step]) -> Block:
         """Run all steps, each checked.
@@ -122,7 +135,7 @@ class Bench:
     def _batch_size(self, step: Step, sessions: Sequence[CaseSession]) -> int:
         """Steps whose results there are rows for."""
         watched = sum(len(session.watched) for session in sessions)
-        rows = len(step.session.data.outputs) * len(step.slots)
+        rows = len(step.session.data.outputs) * len(step.slots) + step.session.watched.inputs
         return max(1, (ROWS - watched) // max(rows, 1))
 
     def operations(self, step: Step, index: int, row: int) -> list[Operation]:
@@ -136,6 +149,8 @@ class Bench:
         operations += [gpu.record(0), *step.timed, gpu.record(1)]
         for position, slot in enumerate(step.slots):
             operations += session.compare(slot, row + position * outputs)
+        if step.look:
+            operations += session.watched.look(gpu, row + len(step.slots) * outputs)
         return operations
 
 
@@ -153,7 +168,8 @@ class _Batch:
         self.bench = bench
         self.steps = steps
         self._watchers = list(sessions) if last else []
-        self._rows_a_step = len(sessions[0].data.outputs) * len(steps[0].slots)
+        self._outputs = len(sessions[0].data.outputs) * len(steps[0].slots)
+        self._rows_a_step = self._outputs + sessions[0].watched.inputs
         self._compared = self._rows_a_step * len(steps)
         self._rows = self._compared + sum(len(session.watched) for session in self._watchers)
 
@@ -180,10 +196,13 @@ class _Batch:
         for session in self._watchers:
             session.judge_watched(found[row : row + len(session.watched)])
             row += len(session.watched)
-        for position, step in enumerate(self.steps):
-            start = position * self._rows_a_step
-            step.session.judge(found[start : start + self._rows_a_step], step)
-        return float(found["worst"][: self._compared].max(initial=0.0))
+        parts = np.split(found[: self._compared], len(self.steps))
+        for step, rows in zip(self.steps, parts, strict=True):
+            if step.look:
+                step.session.judge_inputs(rows[self._outputs :], step)
+        for step, rows in zip(self.steps, parts, strict=True):
+            step.session.judge(rows[: self._outputs], step)
+        return max(float(rows["worst"][: self._outputs].max(initial=0.0)) for rows in parts)
 
     def _run(
         self,

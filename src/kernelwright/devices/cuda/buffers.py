@@ -2,20 +2,20 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelwright.devices.cuda.driver import OUT_OF_MEMORY, CudaError, Driver
 
 GUARD = 4096
 ALIGNMENT = 256
-LARGE = 1 << 20
 PAGE = 2 << 20
 """Large buffers begin on a page of the GPU's memory, as allocations of users do: a buffer over one page more takes
-longer to translate addresses for."""
+longer to translate addresses for. The driver maps whole pages: theirs are allocated as a whole, so that all of them is
+watched."""
+LARGE = 1 << 20
 SMALL = 1 << 16
 """Up to this many bytes a buffer's place matters: how long atomics to a few counters take depends on which parts of the
 L2 cache they fall into (by 10 % for 2 KiB on an H200, docs/trust.md). Larger ones are spread over all parts."""
-_COARSE = 64 << 20
 
 
 class OutOfDeviceMemory(CudaError):  # noqa: N818 - reads as what happened
@@ -26,8 +26,8 @@ class OutOfDeviceMemory(CudaError):  # noqa: N818 - reads as what happened
 class Guarded:
     """``nbytes`` for a candidate at ``pointer`` between two guard bands, in an allocation that begins at ``base``.
 
-    ``pointer`` is aligned to 256 bytes, that of a large buffer to a page. The bands cover [start, pointer) and from
-    the very last byte to ``start + total``.
+    ``pointer`` is aligned to 256 bytes, that of a large buffer to a page. The bands are all else of the allocation:
+    ``lead`` bytes before the first byte, and from the very last one to ``base + total``.
     """
 
     base: int
@@ -37,17 +37,17 @@ class Guarded:
     @property
     def pointer(self) -> int:
         """Address that a candidate gets."""
-        return self.base + lead(self.capacity)
+        return self.base + self.lead
 
     @property
-    def start(self) -> int:
-        """Address of the first band."""
-        return self.pointer - GUARD
+    def lead(self) -> int:
+        """Bytes of the first band."""
+        return PAGE if self.capacity >= LARGE else GUARD
 
     @property
     def total(self) -> int:
-        """Bytes from ``start`` to the end of the second band."""
-        return 2 * GUARD + _round_up(self.nbytes, ALIGNMENT)
+        """Bytes of the allocation."""
+        return self.lead + self.capacity + GUARD
 
 
 class BufferPool:
@@ -72,12 +72,17 @@ class BufferPool:
             self.cached -= capacity
             return Guarded(blocks.popleft(), nbytes, capacity)
         try:
-            return Guarded(self.allocate(allocation(capacity)), nbytes, capacity)
+            return self.fresh(nbytes)
         except OutOfDeviceMemory:
             if blocks:
                 self.cached -= capacity
                 return Guarded(blocks.popleft(), nbytes, capacity)
             raise
+
+    def fresh(self, nbytes: int) -> Guarded:
+        """A buffer in an allocation of its own, to be freed by its ``base``. Raises OutOfDeviceMemory."""
+        planned = Guarded(0, nbytes, _capacity(nbytes))
+        return replace(planned, base=self.allocate(planned.total))
 
     def release(self, buffer: Guarded) -> None:
         """Take a buffer back; nothing in the stream may use it any more."""
@@ -110,21 +115,10 @@ class BufferPool:
         self.cached = 0
 
 
-def lead(capacity: int) -> int:
-    """Bytes before a candidate's first one."""
-    return PAGE if capacity >= LARGE else GUARD
-
-
-def allocation(capacity: int) -> int:
-    """Bytes to allocate for a buffer with its bands."""
-    return lead(capacity) + capacity + GUARD + ALIGNMENT
-
-
 def _capacity(nbytes: int) -> int:
-    """Size class: powers of two up to 64 MiB, then multiples of 64 MiB."""
-    if nbytes > _COARSE:
-        return _round_up(nbytes, _COARSE)
-    return max(ALIGNMENT, 1 << max(nbytes - 1, 0).bit_length())
+    """Size class: powers of two for small buffers; large ones end with their second band on a page."""
+    small = max(ALIGNMENT, 1 << max(nbytes - 1, 0).bit_length())
+    return small if small < LARGE else _round_up(nbytes + GUARD, PAGE) - GUARD
 
 
 def _round_up(value: int, unit: int) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from kernelwright.core.case import ITEM_BYTES, CaseInputs
 from kernelwright.core.errors import ProblemError
 from kernelwright.devices.base import Array, Buffer, CaseSource, Tolerance
-from kernelwright.devices.cuda.buffers import Guarded, allocation
+from kernelwright.devices.cuda.buffers import Guarded
 from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.reference import Reference, bytes_of
 from kernelwright.devices.cuda.trusted import Hidden
@@ -144,7 +144,7 @@ class CaseStore:
                 f"input {buffer.name!r} of case {case} has {dense.nbytes} bytes,"
                 f" {nbytes} are needed ({buffer.dtype} {list(buffer.shape)})"
             )
-        held = Guarded(self.gpu.pool.allocate(allocation(nbytes)), nbytes, nbytes)
+        held = self.gpu.pool.fresh(nbytes)
         self.gpu.driver.upload(held.pointer, dense.ctypes.data, nbytes)
         return held
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Final
 
 from kernelwright.core.errors import HarnessError
-from kernelwright.core.outcome import Check
+from kernelwright.core.outcome import Status
 from kernelwright.devices.base import CaseRequest, Contestant, DuelCase, DuelRequest
 from kernelwright.devices.cuda.bench import Bench, is_short
 from kernelwright.devices.cuda.library import Library
@@ -16,8 +16,9 @@ from kernelwright.devices.cuda.session import Entrant, Step
 from kernelwright.devices.cuda.watched import Repeats, Slot
 
 SIDES: Final = ("challenger", "incumbent")
-_SHARED: Final = (Check.GUARD_BANDS, Check.INPUTS_UNCHANGED)
-"""Checks of what both sides use: damage there does not say whose it is."""
+_DOUBTFUL: Final = (Status.WRONG, Status.UNSTABLE)
+"""Both sides use the same inputs and outputs: who changes an input can make the other one wrong, and put it back. Each
+side runs alone then; what neither does alone is laid to the challenger."""
 
 
 def duel(bench: Bench, request: DuelRequest, library: Library | None = None) -> tuple[DuelCase, ...]:
@@ -67,17 +68,18 @@ def _case(bench: Bench, entrants: tuple[Entrant, ...], pair: tuple[CaseRequest, 
     try:
         return _fought(bench, entrants, pair, runs)
     except CandidateFailed as failure:
-        if failure.check not in _SHARED:
+        if failure.status not in _DOUBTFUL:
             raise
-        damage = failure
+        found = failure
+    bench.store.clear()
     for entrant, case in zip(entrants, pair, strict=True):
         _alone(bench, entrant, case, runs)
-    damage.side = SIDES[0]
-    raise damage
+    found.side = SIDES[0]
+    raise found
 
 
 def _alone(bench: Bench, entrant: Entrant, case: CaseRequest, runs: int) -> None:
-    """The runs of one side, to see whether the damage is its own. Raises CandidateFailed if so."""
+    """The runs of one side on fresh inputs. Raises CandidateFailed if the fault is its own."""
     with (
         blame(entrant.side),
         bench.session(entrant, case, runs) as session,

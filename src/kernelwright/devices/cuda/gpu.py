@@ -115,6 +115,10 @@ class Gpu:
         """Operation that poisons the shared memory of every multiprocessor."""
         return self.trusted.fill_shared(pattern, self.facts.max_shared_bytes)
 
+    def fill_local(self, pattern: int, nbytes: int) -> list[Operation]:
+        """Operation that poisons local memory for kernels with so many bytes a thread; none for none."""
+        return [self.trusted.fill_local(pattern, nbytes, self.facts.max_threads_per_sm)] if nbytes else []
+
     def mark(self, value: int) -> Operation:
         """Operation that notes progress where the host sees it."""
         return self.trusted.mark(self._mapped + _MARK, value)

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from kernelwright.core.errors import MissingError, ProblemError
+from kernelwright.core.launch import ResolvedPlan
 from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import Buffer, CaseRequest, CaseSource
 from kernelwright.devices.cuda.driver import CudaError
@@ -74,6 +75,11 @@ class Library:
         tensors = {buffer.name: self._tensor(buffer, pointers[buffer.name]) for buffer in buffers}
         call = self._source.library(request.case, tensors, self._torch)
         return (Operation(self._as_operation(call), (), "the library's call", tensors),)
+
+    def local_bytes(self, plan: ResolvedPlan) -> int:
+        """Of no concern: the library keeps nothing."""
+        del plan
+        return 0
 
     def refusal(self, error: LaunchRefused) -> CandidateFailed:
         """Not asked for: a call of the library is no launch of a candidate."""

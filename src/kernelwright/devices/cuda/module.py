@@ -56,6 +56,11 @@ class Module:
             self._checked.add(plan.launches)
         return tuple(self._operation(launch, pointers) for launch in plan.launches)
 
+    def local_bytes(self, plan: ResolvedPlan) -> int:
+        """Most local memory (stack, spilled registers) that a thread of the plan's kernels has."""
+        kernels = {launch.kernel for launch in plan.launches}
+        return max((self._attribute(self._function(k), "LOCAL_SIZE_BYTES") for k in kernels), default=0)
+
     def refusal(self, error: LaunchRefused) -> CandidateFailed:
         """The driver's refusal with the numbers that explain it."""
         launch = error.launch

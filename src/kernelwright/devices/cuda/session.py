@@ -1,5 +1,6 @@
 """One case of one candidate: its buffers, the checked first run, the steps to be timed."""
 
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,7 +48,8 @@ class Step(NamedTuple):
     """What is timed as one: a run on one slot, or a graph's replay on all slots.
 
     ``holds``: no later step overwrites the outputs, so that single values can still be shown. ``rivals``: slots of
-    the other side of a duel. ``lead``: launches of nothing before it, see :meth:`Bench.steps`.
+    the other side of a duel. ``lead``: launches of nothing before it, see :meth:`Bench.steps`. ``look``: inputs are
+    looked at after it.
     """
 
     session: "CaseSession"
@@ -58,6 +60,7 @@ class Step(NamedTuple):
     holds: bool
     rivals: Sequence[Slot] = ()
     lead: int = 0
+    look: bool = False
 
 
 class CaseSession:
@@ -121,7 +124,6 @@ class CaseSession:
         for index in range(passes):
             canary, row = gpu.trusted.canaries[index % 2], index * rows_a_pass
             operations += [*self.watched.fill(gpu, canary), *self.prepare([slot], index)]
-            operations.append(gpu.fill_shared(POISON[index % len(POISON)]))
             operations += [gpu.record(2 * index), *self._with_marks(slot.launches), gpu.record(2 * index + 1)]
             operations += self.compare(slot, row)
             operations += self.watched.operations(gpu, canary, row + outputs)
@@ -139,15 +141,17 @@ class CaseSession:
     def steps(self, runs: int, graph: Operation | None) -> list[Step]:
         """Timed runs on rotating slots, or replays of ``graph`` on all of them.
 
-        Poison turns with every use of an input set, so that runs on the same one see other poison.
+        Poison turns with every use of an input set, so that runs on the same one see other poison. Which comes first is
+        drawn: a candidate must not know by it which run this is.
         """
+        first = secrets.randbelow(len(POISON))
         slots, turn = ([self.slots], 1) if graph else ([[slot] for slot in self.slots], self._sets)
         return [
             Step(
                 self,
                 slots[run % len(slots)],
                 (graph,) if graph else slots[run % len(slots)][0].launches,
-                run // turn,
+                first + run // turn,
                 f"run {run + 1}",
                 run + turn >= runs,
             )
@@ -166,9 +170,10 @@ class CaseSession:
                 api.cuGraphExecDestroy(executable)
 
     def prepare(self, slots: Sequence[Slot], poison: int, rivals: Sequence[Slot] = ()) -> list[Operation]:
-        """Poison outputs and scratch, restore ``inout`` arguments.
+        """Poison outputs, scratch, shared and local memory, restore ``inout`` arguments.
 
-        ``rivals`` are the other side's slots in a duel: outputs on the same inputs must not lie about, here or there.
+        No run may leave the next one anything. ``rivals`` are the other side's slots in a duel: outputs on the same
+        inputs must not lie about, here or there.
         """
         key = (poison % len(POISON), *(slot.index for slot in slots))
         known = self._prepared.get(key)
@@ -215,8 +220,18 @@ class CaseSession:
 
     def judge_watched(self, rows: Rows) -> None:
         """Judge guard bands and inputs. After damage nothing that is kept can be trusted."""
-        try:
+        with self._kept():
             self.watched.judge(rows, self.place, self.entrant.side)
+
+    def judge_inputs(self, rows: Rows, step: Step) -> None:
+        """Judge the inputs after one step."""
+        with self._kept():
+            self.watched.judge_inputs(rows, f"{self.place} {step.name}", self.entrant.side)
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        try:
+            yield
         except CandidateFailed:
             self.store.clear()
             raise
@@ -317,6 +332,8 @@ class CaseSession:
         written = [held for slot in (*rivals, *self.siblings(slots)) for held in slot.written.values()]
         poisoned = {held.base: held for held in written if held.base not in restored}
         operations = self.gpu.trusted.fill(list(poisoned.values()), pattern)
+        operations.append(self.gpu.fill_shared(pattern))
+        operations += self.gpu.fill_local(pattern, self.entrant.module.local_bytes(self.request.plan))
         for slot in slots:
             for name in self._copies:
                 source, target = slot.inputs.arrays[name], slot.written[name]

@@ -85,6 +85,18 @@ extern "C" __global__ void kw_fill_shared(Words words) {
     __nanosleep(2000);
 }
 
+// Local memory keeps what the last thread of its place left. As many threads as fit on the device, each with a stack
+// that is at least the candidate's; a thread waits a little, so that no place is left out.
+template <int BYTES>
+__device__ static void fill_local(unsigned pattern) {
+    volatile unsigned stack[BYTES / 4];
+    for (int i = 0; i < BYTES / 4; ++i) stack[i] = pattern;
+    __nanosleep(2000);
+}
+#define FILL_LOCAL(BYTES) \
+    extern "C" __global__ void kw_fill_local_##BYTES(unsigned pattern) { fill_local<BYTES>(pattern); }
+FILL_LOCAL(256) FILL_LOCAL(1024) FILL_LOCAL(4096) FILL_LOCAL(16384) FILL_LOCAL(65536)
+
 // 4 KiB a block, as PyTorch's fill does it, with which boards clear the L2 cache: what a cache full of unwritten lines
 // costs the kernel behind depends on the order in which they came (2 % on an H200, when blocks strode over the buffer).
 extern "C" __global__ void kw_clear(uint4* data, unsigned value) {
@@ -92,33 +104,51 @@ extern "C" __global__ void kw_clear(uint4* data, unsigned value) {
     at[0] = at[blockDim.x] = make_uint4(value, value, value, value);
 }
 
-__device__ static unsigned char canary(const unsigned char* at, u64 seed) {
-    return static_cast<unsigned char>(mix(seed + reinterpret_cast<u64>(at)) >> 17);
+// What stands in the aligned word at an address of a guard band. No two words are alike, and without the key no word
+// tells another: who writes into a band cannot put back what stood there.
+__device__ static u64 canary(const unsigned char* at, Key key) {
+    return mix(mix(key.a + reinterpret_cast<u64>(at)) ^ key.b);
 }
 
-extern "C" __global__ void kw_guard_fill(Spans spans, u64 seed) {
-    Span s = spans.item[blockIdx.x];
-    u64 tail = s.total - s.end;
-    for (u64 i = threadIdx.x; i < s.begin + tail; i += blockDim.x) {
-        unsigned char* at = s.base + (i < s.begin ? i : s.end + (i - s.begin));
-        *at = canary(at, seed);
+// Words of the bands: those before the buffer, and from the one on that holds its end.
+__device__ static u64 band_words(Span s) { return s.begin / 8 + (s.total / 8 - s.end / 8); }
+__device__ static u64 band_offset(Span s, u64 word) {
+    return 8 * (word < s.begin / 8 ? word : s.end / 8 + (word - s.begin / 8));
+}
+// The bytes of a word that belong to a band.
+__device__ static u64 band_mask(Span s, u64 offset) {
+    return offset >= s.begin && offset < s.end ? ~0ull << 8 * (s.end - offset) : ~0ull;
+}
+
+extern "C" __global__ void kw_guard_fill(Spans spans, Key key) {
+    Span s = spans.item[blockIdx.y];
+    u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+    for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < band_words(s); i += step) {
+        u64 offset = band_offset(s, i), mask = band_mask(s, offset);
+        u64* at = reinterpret_cast<u64*>(s.base + offset);
+        u64 word = canary(s.base + offset, key);
+        *at = mask == ~0ull ? word : (*at & ~mask) | (word & mask);
     }
 }
 
-// Counts damaged guard bytes; "first" is the damaged byte's offset from the buffer's beginning plus s.begin.
-extern "C" __global__ void kw_guard_check(Spans spans, u64 seed, Row* rows) {
-    Span s = spans.item[blockIdx.x];
-    u64 tail = s.total - s.end, bad = 0, first = ~0ull;
-    for (u64 i = threadIdx.x; i < s.begin + tail; i += blockDim.x) {
-        u64 offset = i < s.begin ? i : s.end + (i - s.begin);
-        if (s.base[offset] != canary(s.base + offset, seed)) {
-            ++bad;
-            first = min(first, offset);
+// Counts damaged guard bytes; "first" is the damaged byte's offset from the allocation's beginning.
+extern "C" __global__ void kw_guard_check(Spans spans, Key key, Row* rows) {
+    Span s = spans.item[blockIdx.y];
+    u64 step = static_cast<u64>(gridDim.x) * blockDim.x, bad = 0, first = ~0ull;
+    for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < band_words(s); i += step) {
+        u64 offset = band_offset(s, i);
+        u64 other = *reinterpret_cast<u64*>(s.base + offset) ^ canary(s.base + offset, key);
+        other &= band_mask(s, offset);
+        for (u64 byte = 0; other; ++byte, other >>= 8) {
+            if (other & 255) {
+                ++bad;
+                first = min(first, offset + byte);
+            }
         }
     }
     if (bad) {
-        atomicAdd(&rows[blockIdx.x].bad, bad);
-        atomicMax(&rows[blockIdx.x].first_inverted, ~first);
+        atomicAdd(&rows[blockIdx.y].bad, bad);
+        atomicMax(&rows[blockIdx.y].first_inverted, ~first);
     }
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kernelwright.core.errors import HarnessError
-from kernelwright.devices.cuda.buffers import GUARD, Guarded
+from kernelwright.devices.cuda.buffers import Guarded
 from kernelwright.devices.cuda.driver import Driver
 from kernelwright.devices.cuda.nvrtc import Nvrtc
 from kernelwright.devices.cuda.operations import Operation
@@ -23,6 +23,7 @@ one 16-bit pattern twice."""
 ROW_BYTES: Final = 48
 CLEARED: Final = 4096
 """Bytes that a block of ``kw_clear`` writes, 32 a thread."""
+_LOCAL_SIZES: Final = (256, 1024, 4096, 16384, 65536)
 _SPANS: Final = 24
 _THREADS: Final = 256
 _READY: Final = 20_000
@@ -76,14 +77,14 @@ class Hidden:
 class Trusted:
     """Builds operations on one device. ``seed`` makes canaries and fingerprints unknown to candidates.
 
-    ``canaries`` are two seeds of guard bands: what lies around a buffer differs between two checks of a candidate.
+    ``canaries`` are two keys of guard bands: what lies around a buffer differs between two checks of a candidate.
     """
 
     def __init__(self, driver: Driver, cubin: bytes, num_sms: int, seed: int) -> None:
         self.driver = driver
         self.num_sms = num_sms
         self.seed = struct.pack("<Q", seed)
-        self.canaries = (secrets.token_bytes(8), secrets.token_bytes(8))
+        self.canaries = (secrets.token_bytes(16), secrets.token_bytes(16))
         self._module = driver.ok(driver.api.cuModuleLoadData(cubin), "loading trusted.cu")
         self._functions: dict[str, Any] = {}
         # Buffers come from a pool: the same launches come back for every candidate.
@@ -120,6 +121,15 @@ class Trusted:
         grid = (2 * self.num_sms, 1)
         return self._launch("kw_fill_shared", grid, _THREADS, values, shared=nbytes)
 
+    def fill_local(self, pattern: int, nbytes: int, threads: int) -> Operation:
+        """Poison local memory of every place of a thread on the device, where a thread has ``nbytes`` at most.
+
+        ``threads``: places of a multiprocessor. Beyond 64 KiB a thread what lies higher is left as it is.
+        """
+        size = next((size for size in _LOCAL_SIZES if size >= nbytes), _LOCAL_SIZES[-1])
+        grid = (2 * self.num_sms * max(1, threads // _THREADS), 1)
+        return self._launch(f"kw_fill_local_{size}", grid, _THREADS, [struct.pack("<I", pattern)])
+
     def clear(self, data: int, nbytes: int, value: int) -> Operation:
         """Overwrite a buffer larger than the L2 cache, whole pages of 4 KiB."""
         values = [pointer(data), struct.pack("<I", value)]
@@ -127,12 +137,16 @@ class Trusted:
 
     def guard_fill(self, buffers: Sequence[Guarded], canary: bytes) -> list[Operation]:
         """Write canaries into the guard bands."""
-        return [self._launch("kw_guard_fill", (n, 1), _THREADS, [t, canary]) for t, n in _tables(buffers)]
+        blocks = self._band_blocks(buffers)
+        return [
+            self._launch("kw_guard_fill", (blocks, n), _THREADS, [t, canary]) for t, n in _tables(buffers)
+        ]
 
     def guard_check(self, buffers: Sequence[Guarded], canary: bytes, rows: int) -> list[Operation]:
         """Count damaged guard bytes, one row a buffer."""
+        blocks = self._band_blocks(buffers)
         return [
-            self._launch("kw_guard_check", (n, 1), _THREADS, [t, canary, pointer(rows + at * ROW_BYTES)])
+            self._launch("kw_guard_check", (blocks, n), _THREADS, [t, canary, pointer(rows + at * ROW_BYTES)])
             for at, (t, n) in zip(range(0, len(buffers), _SPANS), _tables(buffers), strict=True)
         ]
 
@@ -168,6 +182,9 @@ class Trusted:
             known = self._make(f"kw_compare_{dtype}", (self._blocks(count), 1), _THREADS, values)
             _keep(self._comparisons, key, known)
         return known
+
+    def _band_blocks(self, buffers: Sequence[Guarded]) -> int:
+        return self._blocks(max((b.total - b.nbytes) // 8 for b in buffers)) if buffers else 1
 
     def _blocks(self, items: int) -> int:
         return max(1, min(-(-items // _THREADS), 8 * self.num_sms))
@@ -218,6 +235,6 @@ def _tables(buffers: Sequence[Guarded]) -> list[tuple[bytes, int]]:
     tables = []
     for start in range(0, len(buffers), _SPANS):
         part = buffers[start : start + _SPANS]
-        rows = [struct.pack("<4Q", b.start, GUARD, GUARD + b.nbytes, b.total) for b in part]
+        rows = [struct.pack("<4Q", b.base, b.lead, b.lead + b.nbytes, b.total) for b in part]
         tables.append((b"".join(rows).ljust(_SPANS * 32, b"\0"), len(part)))
     return tables

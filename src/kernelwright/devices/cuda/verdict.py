@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelwright.devices.cuda.buffers import GUARD, Guarded
+from kernelwright.devices.cuda.buffers import Guarded
 from kernelwright.devices.cuda.trusted import POISON
 
 _ALL_ONES = (1 << 64) - 1
@@ -65,10 +65,10 @@ def wrong_values(
 
 def outside_write(place: str, label: str, buffer: Guarded, damaged: int, first: int) -> str:
     """One line about damaged guard bytes; ``first`` counts from the buffer's base."""
-    if first < GUARD:
-        where = f"from {GUARD - first} bytes before its beginning"
+    if first < buffer.lead:
+        where = f"from {buffer.lead - first} bytes before its beginning"
     else:
-        where = f"from {first - GUARD - buffer.nbytes} bytes after its end"
+        where = f"from {first - buffer.lead - buffer.nbytes} bytes after its end"
     return f"{place}: wrote outside {label} ({buffer.nbytes} bytes): {damaged} bytes changed {where}"
 
 

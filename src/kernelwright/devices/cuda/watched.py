@@ -25,7 +25,11 @@ class Slot:
 
 
 class Watched:
-    """Guard bands and inputs of some slots. Its result rows: one a guarded buffer, then one an input."""
+    """Guard bands and inputs of some slots. Its result rows: one a guarded buffer, then one an input.
+
+    Bands stay damaged, so that they are looked at once, at the end. What an input held is known to who reads it, and can
+    be put back: inputs are looked at after runs too.
+    """
 
     def __init__(self, slots: Sequence[Slot], outputs: Sequence[str]) -> None:
         self._guarded: dict[int, tuple[str, Guarded]] = {}
@@ -45,23 +49,42 @@ class Watched:
         """Write canaries around every buffer."""
         return gpu.trusted.guard_fill(self._held, canary)
 
+    @property
+    def inputs(self) -> int:
+        """Number of result rows of the inputs alone."""
+        return len(self._inputs)
+
+    @cached_property
+    def input_bytes(self) -> int:
+        """Bytes of all inputs."""
+        return sum(held.nbytes for _, held, _ in self._inputs.values())
+
+    def look(self, gpu: Gpu, row: int) -> list[Operation]:
+        """Look at the inputs alone; the result rows begin at ``row``."""
+        return gpu.trusted.hash([held for _, held, _ in self._inputs.values()], gpu.row(row))
+
     def operations(self, gpu: Gpu, canary: bytes, row: int) -> list[Operation]:
         """Look for damage; the result rows begin at ``row``."""
-        inputs = [held for _, held, _ in self._inputs.values()]
         bands = gpu.trusted.guard_check(self._held, canary, gpu.row(row))
-        return bands + gpu.trusted.hash(inputs, gpu.row(row + len(self._guarded)))
+        return bands + self.look(gpu, row + len(self._guarded))
 
     def judge(self, rows: Rows, place: str, side: str) -> None:
         """Raise CandidateFailed when something was changed."""
         bands, inputs = rows[: len(self._guarded)], rows[len(self._guarded) :]
-        if not bands["bad"].any() and np.array_equal(inputs["bad"], self._fingerprints):
+        if not bands["bad"].any():
+            self.judge_inputs(inputs, place, side)
             return
         for (label, held), row in zip(self._guarded.values(), bands, strict=True):
             found = Mismatch.of(row)
             if found.bad:
                 reason = outside_write(place, label, held, found.bad, found.first)
                 raise CandidateFailed(Status.WRONG, reason, Check.GUARD_BANDS, side)
-        for (name, _, fingerprint), row in zip(self._inputs.values(), inputs, strict=True):
+
+    def judge_inputs(self, rows: Rows, place: str, side: str) -> None:
+        """Raise CandidateFailed when an input was changed."""
+        if np.array_equal(rows["bad"], self._fingerprints):
+            return
+        for (name, _, fingerprint), row in zip(self._inputs.values(), rows, strict=True):
             if int(row["bad"]) != fingerprint:
                 reason = f"{place}: changed its input {name!r}"
                 raise CandidateFailed(Status.WRONG, reason, Check.INPUTS_UNCHANGED, side)
