@@ -139,7 +139,9 @@ static void candidates(std::map<std::string, Function>& table) {
     // From the fifth call on, every third one changes an input, and the next one puts it back.
     static float *changed = nullptr, was = 0;
     add("sabotages", [=](void** p) {
-        if (changed) *changed = was;
+        auto block = blocks.upper_bound((char*)changed);
+        bool there = changed && block != blocks.begin() && (char*)changed < (--block)->first + block->second;
+        if (there && *changed == 1 + was) *changed = was;
         sum(p, P(int, 3));
         changed = ++calls_since_load >= 5 && calls_since_load % 3 == 2 ? P(float*, 0) + 3 : nullptr;
         if (changed) *changed = 1 + (was = *changed);
