@@ -51,6 +51,7 @@ static const size_t memory_limit = 1ull << 30;
 static std::map<char*, size_t> blocks;
 static std::vector<std::function<void()>>* capture = nullptr;
 static int calls_since_load = 0;
+static int constant[3] = {};
 
 struct Function {
     std::string name;
@@ -129,6 +130,8 @@ static void candidates(std::map<std::string, Function>& table) {
     // After the tenth call they damage what the sides of a duel share.
     add("strays", [=](void** p) { sum(p, P(int, 3)); if (++calls_since_load > 10) P(float*, 2)[P(int, 3)] = 1; return OK; });
     add("meddles", [=](void** p) { sum(p, P(int, 3)); if (++calls_since_load > 10) P(float*, 0)[3] += 1; return OK; });
+    // Counts its calls in a constant, and begins anew after the eighth.
+    add("remembers", [=](void** p) { sum(p, P(int, 3)); constant[1] = (constant[1] + 1) % 8; return OK; });
     // Wrong where shared memory holds what it left there.
     add("shares", [=](void** p) {
         sum(p, P(int, 3));
@@ -258,6 +261,12 @@ API cuModuleGetFunction(void** f, void*, const char* name) {
 API cuFuncGetAttribute(int* value, int which, void* f) {
     bool stack = which == 3 && ((Function*)f)->name == "slow";
     *value = which == 0 ? 256 : which == 4 ? 128 : stack ? 512 : 0;
+    return OK;
+}
+API cuModuleGetGlobal_v2(uint64_t* at, size_t* n, void*, const char* name) {
+    if (strcmp(name, "kept")) return NOT_FOUND;
+    *at = (uint64_t)constant;
+    *n = sizeof constant;
     return OK;
 }
 API cuFuncLoad(void*) { return OK; }

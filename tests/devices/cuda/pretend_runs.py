@@ -26,8 +26,9 @@ from kernelwright.devices.base import (
     TimingProtocol,
     Tolerance,
 )
-from kernelwright.devices.cuda import CudaRunner, bench
+from kernelwright.devices.cuda import CudaRunner, bench, module
 from kernelwright.devices.cuda.buffers import Guarded
+from kernelwright.devices.cuda.cubin import CubinSymbols
 from kernelwright.devices.cuda.operations import enqueue
 from kernelwright.devices.cuda.session import CaseSession
 from kernelwright.devices.cuda.watched import Slot
@@ -189,6 +190,15 @@ def stacks(runner: CudaRunner, artifact: Path) -> None:
         before = fake.fake_stacks()
         one = RunRequest(str(artifact), cases(plan(kernel), names=NAMES[:1]))
         report(kernel, runner.run(one, source), stacks=fake.fake_stacks() - before)
+
+
+def constants(runner: CudaRunner, artifact: Path) -> None:
+    """Modules with two constants, of which the driver knows one."""
+    named = CubinSymbols((), (), (), ("kept", "static"))
+    module.read_cubin, module.stack_bytes = (lambda _: named), (lambda _: 0)  # type: ignore[assignment]
+    source = VectorAdd()
+    for kernel in ("right", "remembers"):
+        report(kernel, runner.run(request(artifact, plan(kernel)), source))
 
 
 def places(runner: CudaRunner, artifact: Path) -> None:
@@ -453,6 +463,7 @@ def main() -> None:
         places,
         addresses,
         stacks,
+        constants,
     )
     found = next((s for s in scenarios if s.__name__ == scenario), None)
     if found is not None:

@@ -6,7 +6,7 @@ import pytest
 from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Status
 from kernelwright.devices.cuda.compiler import CudaCompiler
-from kernelwright.devices.cuda.cubin import CubinSymbols, check_cubin, read_cubin, readable
+from kernelwright.devices.cuda.cubin import CubinSymbols, check_cubin, read_cubin, readable, stack_bytes
 
 SOURCE = """
 namespace state { __device__ int counter; }
@@ -29,6 +29,19 @@ def test_symbols(cubin: bytes) -> None:
     assert set(found.kernels) == {"first", "_Z6secondPf"}
     assert {readable(name) for name in found.writable} == {"state::counter", "table"}
     assert found.undefined == ()
+    assert found.constants == ("fixed",)
+
+
+def test_how_large_a_stack_is(compiler: CudaCompiler) -> None:
+    deep = """
+    __device__ __noinline__ float deep(const float* a, int n) { volatile float kept[100]; kept[n] = a[n]; return kept[n / 2]; }
+    extern "C" __global__ void first(float* a, int n) { a[0] = deep(a, n); }
+    """
+    flat = 'extern "C" __global__ void first(float* a, int n) { a[0] = a[n]; }'
+    for source, least, most in ((deep, 400, 600), (flat, 0, 0)):
+        cubin = compiler.nvrtc.compile(source, "x.cu", ["--gpu-architecture=sm_90a"]).cubin
+        assert cubin is not None
+        assert least <= stack_bytes(cubin) <= most
 
 
 def test_damaged_bytes_are_a_user_error(cubin: bytes) -> None:
@@ -43,6 +56,7 @@ def test_damaged_bytes_are_a_user_error(cubin: bytes) -> None:
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         try:
             read_cubin(bytes(damaged))
+            stack_bytes(bytes(damaged))
             survived += 1
         except UserError:
             pass

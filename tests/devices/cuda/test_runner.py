@@ -313,6 +313,13 @@ def test_another_context_has_a_turn_before_each_block(driver: Path) -> None:
     assert (alone["status"], alone["turns"]) == ("measured", 0)
 
 
+def test_constants_are_looked_at(driver: Path) -> None:
+    found = run(driver, "constants")
+    assert found["right"]["status"] == "measured"
+    assert found["remembers"]["check"] == "inputs unchanged"
+    assert found["remembers"]["reason"] == "case n=1000: changed its constant 'kept'"
+
+
 def test_local_memory_holds_nothing_of_the_last_run(driver: Path) -> None:
     found = run(driver, "stacks")
     blocks = 2 * 4 * (2048 // 256)

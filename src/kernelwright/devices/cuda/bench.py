@@ -135,7 +135,8 @@ class Bench:
     def _batch_size(self, step: Step, sessions: Sequence[CaseSession]) -> int:
         """Steps whose results there are rows for."""
         watched = sum(len(session.watched) for session in sessions)
-        rows = len(step.session.data.outputs) * len(step.slots) + step.session.watched.inputs
+        inputs = max(session.watched.inputs for session in sessions)
+        rows = len(step.session.data.outputs) * len(step.slots) + inputs
         return max(1, (ROWS - watched) // max(rows, 1))
 
     def operations(self, step: Step, index: int, row: int) -> list[Operation]:
@@ -169,7 +170,7 @@ class _Batch:
         self.steps = steps
         self._watchers = list(sessions) if last else []
         self._outputs = len(sessions[0].data.outputs) * len(steps[0].slots)
-        self._rows_a_step = self._outputs + sessions[0].watched.inputs
+        self._rows_a_step = self._outputs + max(session.watched.inputs for session in sessions)
         self._compared = self._rows_a_step * len(steps)
         self._rows = self._compared + sum(len(session.watched) for session in self._watchers)
 
@@ -199,7 +200,8 @@ class _Batch:
         parts = np.split(found[: self._compared], len(self.steps))
         for step, rows in zip(self.steps, parts, strict=True):
             if step.look:
-                step.session.judge_inputs(rows[self._outputs :], step)
+                inputs = step.session.watched.inputs
+                step.session.judge_inputs(rows[self._outputs : self._outputs + inputs], step)
         for step, rows in zip(self.steps, parts, strict=True):
             step.session.judge(rows[: self._outputs], step)
         return max(float(rows["worst"][: self._outputs].max(initial=0.0)) for rows in parts)

@@ -8,6 +8,7 @@ from kernelwright.devices.cuda.driver import OUT_OF_MEMORY, CudaError, Driver
 
 GUARD = 4096
 ALIGNMENT = 256
+WORD = 4
 PAGE = 2 << 20
 """Large buffers begin on a page of the GPU's memory, as allocations of users do: a buffer over one page more takes
 longer to translate addresses for. The driver maps whole pages: theirs are allocated as a whole, so that all of them is
@@ -48,6 +49,15 @@ class Guarded:
     def total(self) -> int:
         """Bytes of the allocation."""
         return self.lead + self.capacity + GUARD
+
+
+def lying_at(address: int, nbytes: int) -> Guarded:
+    """Memory of somebody else, to be looked at as a buffer's contents are; there are no bands around it.
+
+    Whole words are looked at: from the one on that the address lies in.
+    """
+    start = address - address % WORD
+    return Guarded(start - GUARD, _round_up(address + nbytes - start, WORD), ALIGNMENT)
 
 
 class BufferPool:

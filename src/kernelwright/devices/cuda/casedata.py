@@ -16,11 +16,10 @@ from kernelwright.core.case import ITEM_BYTES, CaseInputs
 from kernelwright.core.errors import ProblemError
 from kernelwright.devices.base import Array, Buffer, CaseSource, Tolerance
 from kernelwright.devices.cuda.buffers import Guarded
-from kernelwright.devices.cuda.gpu import Gpu
+from kernelwright.devices.cuda.gpu import SETTLE_S, Gpu
 from kernelwright.devices.cuda.reference import Reference, bytes_of
 from kernelwright.devices.cuda.trusted import Hidden
 
-SETTLE_S: Final = 60.0
 DRAWN_AT_ONCE: Final = 4
 """Input sets: more would hold too much of the host's memory for large cases."""
 
@@ -128,7 +127,7 @@ class CaseStore:
                 if buffer.name not in inputs.arrays:
                     raise ProblemError(f"the inputs of case {data.case} lack {buffer.name!r}")
                 arrays[buffer.name] = self._upload(inputs.arrays[buffer.name], buffer, data.case)
-        fingerprints = self._fingerprints(arrays)
+        fingerprints = dict(zip(arrays, self.gpu.fingerprints(list(arrays.values())), strict=True))
         expected = self.reference.expected(source, data.case, data.buffers, inputs)
         tolerance = {
             b.name: source.tolerance(data.case, b.name, self._rms(expected[b.name], prod(b.shape)))
@@ -147,17 +146,6 @@ class CaseStore:
         held = self.gpu.pool.fresh(nbytes)
         self.gpu.driver.upload(held.pointer, dense.ctypes.data, nbytes)
         return held
-
-    def _fingerprints(self, arrays: dict[str, Guarded]) -> dict[str, int]:
-        gpu, held = self.gpu, list(arrays.values())
-        operations = [
-            gpu.zero_rows(len(held)),
-            *gpu.trusted.hash(held, gpu.row(0)),
-            gpu.fetch_rows(len(held)),
-        ]
-        gpu.run(operations, SETTLE_S, gated=False)
-        rows = gpu.read_rows(len(held))
-        return {name: int(row["bad"]) for name, row in zip(arrays, rows, strict=True)}
 
     def _rms(self, hidden: Hidden, count: int) -> float:
         gpu = self.gpu

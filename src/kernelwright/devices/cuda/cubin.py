@@ -2,7 +2,8 @@
 
 Layout: NVIDIA's cubins are 64-bit little-endian ELF files. A kernel is a function symbol whose ``st_other``
 has the entry bit 0x10; ``__device__`` variables lie in ``.nv.global`` (zeroed) or ``.nv.global.init``;
-``__constant__`` ones in ``.nv.constant3``, which device code cannot write.
+``__constant__`` ones in ``.nv.constant3``, which no instruction names as a place to write to, but which a kernel can
+write to all the same where it has a generic address of them (seen on an H200): whoever runs them has to look.
 """
 
 import re
@@ -25,6 +26,10 @@ _RELOCATIONS = {4: 24, 9: 16}
 _MACHINE_CUDA = 190
 _ADDRESS_BANK = 4
 _ADDRESSES = ".nv.constant4"
+_CONSTANTS = ".nv.constant3"
+_SIZED = 4
+_STACKS = (0x11, 0x12)
+"""EIATTR_FRAME_SIZE and EIATTR_MIN_STACK_SIZE."""
 _NO_ADDRESSES = (".debug", ".nv.info", ".nv.callgraph", ".nv.merc", ".note")
 CODE = ".text."
 
@@ -39,11 +44,13 @@ class CubinSymbols:
 
     ``writable`` are the variables in writable memory that code can reach: a compiler puts constants there too, such
     as ``static constexpr`` members of class templates, whose values it has long put into the instructions.
+    ``constants`` are the ``__constant__`` ones.
     """
 
     kernels: tuple[str, ...]
     writable: tuple[str, ...]
     undefined: tuple[str, ...]
+    constants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,11 @@ def _read(data: bytes) -> CubinSymbols:
             if s.kind == _OBJECT and _is_global(sections, s.section) and reached & {s.number, -s.section}
         ),
         undefined=tuple(s.name for s in named if s.section == 0 and not s.name.startswith(".nv.")),
+        constants=tuple(
+            s.name
+            for s in named
+            if s.kind == _OBJECT and 0 < s.section < len(sections) and sections[s.section].name == _CONSTANTS
+        ),
     )
 
 
@@ -176,6 +188,23 @@ def instruction_mix(data: bytes) -> dict[str, dict[str, int]]:
         for s in read_sections(data)
         if s.name.startswith(CODE)
     }
+
+
+def stack_bytes(data: bytes) -> int:
+    """Largest stack that the ``.nv.info`` of a readable cubin names for a thread of any of its functions.
+
+    Its records: a format byte (4: a value follows), an attribute, the value's size; frame and stack sizes are two words,
+    the function's symbol and the bytes.
+    """
+    found = 0
+    for s in (s for s in read_sections(data) if s.name == ".nv.info"):
+        at, end = s.offset, s.offset + s.size
+        while at + 4 <= end:
+            form, attribute, size = struct.unpack_from("<BBH", data, at)
+            if form == _SIZED and attribute in _STACKS and size == 8 and at + 12 <= end:
+                found = max(found, struct.unpack_from("<I", data, at + 8)[0])
+            at += 4 + (size if form == _SIZED else 0)
+    return found
 
 
 _LENGTH = re.compile(r"(\d+)")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelwright.core.errors import DeviceLost
-from kernelwright.devices.cuda.buffers import BufferPool
+from kernelwright.devices.cuda.buffers import BufferPool, Guarded
 from kernelwright.devices.cuda.driver import CudaError, Driver
 from kernelwright.devices.cuda.facts import read_facts
 from kernelwright.devices.cuda.nvrtc import Nvrtc
@@ -20,6 +20,7 @@ from kernelwright.devices.cuda.trusted import ROW_BYTES, Trusted, trusted_cubin
 
 ROWS: Final = 8192
 GATE_LIMIT_S: Final = 2.0
+SETTLE_S: Final = 60.0
 _FLAG, _LATE, _MARK = 0, 64, 128
 _SPIN_S: Final = 0.002
 _WARM_UP_S: Final = 60.0
@@ -153,6 +154,19 @@ class Gpu:
             raise
         self.lost = self.lost or not done
         return done
+
+    def fingerprints(self, held: Sequence[Guarded]) -> list[int]:
+        """Of what these hold now, as ``Trusted.hash`` gives them later."""
+        if not held:
+            return []
+        number = len(held)
+        operations = [
+            self.zero_rows(number),
+            *self.trusted.hash(held, self.row(0)),
+            self.fetch_rows(number),
+        ]
+        self.run(operations, SETTLE_S, gated=False)
+        return [int(row["bad"]) for row in self.read_rows(number)]
 
     def settle(self, timeout_s: float) -> None:
         """Wait until the stream is empty. Raises CudaError when the device fails meanwhile."""

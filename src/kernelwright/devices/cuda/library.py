@@ -16,6 +16,7 @@ from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import Buffer, CaseRequest, CaseSource
 from kernelwright.devices.cuda.driver import CudaError
 from kernelwright.devices.cuda.gpu import Gpu
+from kernelwright.devices.cuda.module import Constant
 from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, Operation
 
 _TYPES: Final = {
@@ -40,6 +41,8 @@ class Library:
 
     Raises MissingError where PyTorch cannot be had.
     """
+
+    constants: tuple[Constant, ...] = ()
 
     def __init__(self, gpu: Gpu, source: CaseSource) -> None:
         self._gpu, self._source = gpu, source

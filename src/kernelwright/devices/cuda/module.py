@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError
 from kernelwright.core.launch import LaunchSpec, ResolvedPlan
 from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import Buffer, CaseRequest
+from kernelwright.devices.cuda.buffers import Guarded, lying_at
+from kernelwright.devices.cuda.cubin import CubinError, read_cubin, readable, stack_bytes
 from kernelwright.devices.cuda.driver import CudaError, Driver
 from kernelwright.devices.cuda.gpu import Gpu
 from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, Operation
@@ -20,6 +22,15 @@ from kernelwright.devices.cuda.parameters import Parameters, pack_scalar, pointe
 _DEFAULT_SHARED: Final = 48 * 1024
 _PORTABLE_CLUSTER: Final = 8
 _MAX_PARAMETERS: Final = 4096
+_MOST_CONSTANTS: Final = 256
+
+
+class Constant(NamedTuple):
+    """A ``__constant__`` variable, where it lies, and the fingerprint of what it holds."""
+
+    name: str
+    held: Guarded
+    fingerprint: int
 
 
 class Module:
@@ -28,6 +39,9 @@ class Module:
     def __init__(self, driver: Driver, facts: DeviceFacts, cubin: bytes) -> None:
         self.driver = driver
         self.facts = facts
+        self.constants: tuple[Constant, ...] = ()
+        self._stack_bytes = 0
+        self._cubin = cubin
         self._functions: dict[str, Any] = {}
         self._checked: set[tuple[LaunchSpec, ...]] = set()
         result = driver.api.cuModuleLoadData(cubin)
@@ -56,10 +70,28 @@ class Module:
             self._checked.add(plan.launches)
         return tuple(self._operation(launch, pointers) for launch in plan.launches)
 
+    def look_inside(self, gpu: Gpu) -> None:
+        """Find :attr:`constants`, as they are now, and how large stacks are.
+
+        What the driver does not find by its name is left out.
+        """
+        try:
+            names, self._stack_bytes = read_cubin(self._cubin).constants, stack_bytes(self._cubin)
+        except CubinError:  # loaded all the same: then nobody can say what is in it
+            return
+        found: dict[str, Guarded] = {}
+        for name in names[:_MOST_CONSTANTS]:
+            error, address, nbytes = self.driver.api.cuModuleGetGlobal(self._module, name.encode())
+            if not error and nbytes:
+                found[readable(name)] = lying_at(int(address), int(nbytes))
+        prints = gpu.fingerprints(list(found.values()))
+        self.constants = tuple(Constant(*each, p) for each, p in zip(found.items(), prints, strict=True))
+
     def local_bytes(self, plan: ResolvedPlan) -> int:
         """Most local memory (stack, spilled registers) that a thread of the plan's kernels has."""
         kernels = {launch.kernel for launch in plan.launches}
-        return max((self._attribute(self._function(k), "LOCAL_SIZE_BYTES") for k in kernels), default=0)
+        own = (self._attribute(self._function(k), "LOCAL_SIZE_BYTES") for k in kernels)
+        return max((*own, self._stack_bytes))
 
     def refusal(self, error: LaunchRefused) -> CandidateFailed:
         """The driver's refusal with the numbers that explain it."""
@@ -226,6 +258,7 @@ def loaded(gpu: Gpu, artifact: str) -> Iterator[Module]:
         raise HarnessError(f"the artifact cannot be read: {error}") from None
     started = time.perf_counter()
     module = Module(gpu.driver, gpu.facts, cubin)
+    module.look_inside(gpu)
     gpu.spent["load"] += time.perf_counter() - started
     try:
         yield module

@@ -103,7 +103,8 @@ class CaseSession:
         except BaseException:
             self._release()
             raise
-        self.watched = Watched(self.slots, [b.name for b in self.data.outputs])
+        outputs = [b.name for b in self.data.outputs]
+        self.watched = Watched(self.slots, outputs, self.entrant.module.constants)
         return self
 
     def __exit__(

@@ -95,7 +95,7 @@ __device__ static void fill_local(unsigned pattern) {
 }
 #define FILL_LOCAL(BYTES) \
     extern "C" __global__ void kw_fill_local_##BYTES(unsigned pattern) { fill_local<BYTES>(pattern); }
-FILL_LOCAL(256) FILL_LOCAL(1024) FILL_LOCAL(4096) FILL_LOCAL(16384) FILL_LOCAL(65536)
+FILL_LOCAL(1024) FILL_LOCAL(4096) FILL_LOCAL(16384) FILL_LOCAL(65536)
 
 // 4 KiB a block, as PyTorch's fill does it, with which boards clear the L2 cache: what a cache full of unwritten lines
 // costs the kernel behind depends on the order in which they came (2 % on an H200, when blocks strode over the buffer).

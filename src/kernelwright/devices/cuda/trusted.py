@@ -23,7 +23,7 @@ one 16-bit pattern twice."""
 ROW_BYTES: Final = 48
 CLEARED: Final = 4096
 """Bytes that a block of ``kw_clear`` writes, 32 a thread."""
-_LOCAL_SIZES: Final = (256, 1024, 4096, 16384, 65536)
+_LOCAL_SIZES: Final = (1024, 4096, 16384, 65536)
 _SPANS: Final = 24
 _THREADS: Final = 256
 _READY: Final = 20_000

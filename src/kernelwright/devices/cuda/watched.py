@@ -10,6 +10,7 @@ from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.cuda.buffers import Guarded
 from kernelwright.devices.cuda.casedata import InputSet
 from kernelwright.devices.cuda.gpu import Gpu, Rows
+from kernelwright.devices.cuda.module import Constant
 from kernelwright.devices.cuda.operations import CandidateFailed, Operation
 from kernelwright.devices.cuda.verdict import Mismatch, outside_write
 
@@ -25,13 +26,15 @@ class Slot:
 
 
 class Watched:
-    """Guard bands and inputs of some slots. Its result rows: one a guarded buffer, then one an input.
+    """Guard bands and inputs of some slots, and a module's constants, which are taken for inputs here.
 
-    Bands stay damaged, so that they are looked at once, at the end. What an input held is known to who reads it, and can
-    be put back: inputs are looked at after runs too.
+    Its result rows: one a guarded buffer, then one an input. Bands stay damaged, so that they are looked at once, at the
+    end. What an input held is known to who reads it, and can be put back: inputs are looked at after runs too.
     """
 
-    def __init__(self, slots: Sequence[Slot], outputs: Sequence[str]) -> None:
+    def __init__(
+        self, slots: Sequence[Slot], outputs: Sequence[str], constants: Sequence[Constant] = ()
+    ) -> None:
         self._guarded: dict[int, tuple[str, Guarded]] = {}
         self._inputs: dict[int, tuple[str, Guarded, int]] = {}
         for slot in slots:
@@ -39,7 +42,9 @@ class Watched:
                 self._add(f"{'output' if name in outputs else 'scratch'} {name!r}", held)
             for name, held in slot.inputs.arrays.items():
                 self._add(f"input {name!r}", held)
-                self._inputs[held.base] = (name, held, slot.inputs.fingerprints[name])
+                self._inputs[held.base] = (f"input {name!r}", held, slot.inputs.fingerprints[name])
+        for name, held, fingerprint in constants:
+            self._inputs[held.base] = (f"constant {name!r}", held, fingerprint)
 
     def __len__(self) -> int:
         """Number of result rows."""
@@ -84,9 +89,9 @@ class Watched:
         """Raise CandidateFailed when an input was changed."""
         if np.array_equal(rows["bad"], self._fingerprints):
             return
-        for (name, _, fingerprint), row in zip(self._inputs.values(), rows, strict=True):
+        for (label, _, fingerprint), row in zip(self._inputs.values(), rows, strict=True):
             if int(row["bad"]) != fingerprint:
-                reason = f"{place}: changed its input {name!r}"
+                reason = f"{place}: changed its {label}"
                 raise CandidateFailed(Status.WRONG, reason, Check.INPUTS_UNCHANGED, side)
 
     @cached_property
