@@ -28,7 +28,16 @@ from kernelwright.devices.cpu.batches import batches, largest_file, memory_fault
 from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
 from kernelwright.devices.cpu.facts import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, cpu_facts
 from kernelwright.devices.cpu.findings import Symboliser, finding_lines, metric_lines
-from kernelwright.devices.cpu.job import FORWARD, RANDOM, REVERSE, Job, PlannedRun, Settings, bytes_per_run
+from kernelwright.devices.cpu.job import (
+    FORWARD,
+    RANDOM,
+    REVERSE,
+    Job,
+    PlannedRun,
+    Settings,
+    bytes_per_run,
+    scratch_buffers,
+)
 from kernelwright.devices.cpu.process import Report, run_process
 from kernelwright.devices.cpu.repeat import Repeats
 from kernelwright.devices.cpu.symbols import shared_storage, static_shared_bytes
@@ -148,7 +157,7 @@ class _Session:
         self.samples_ms, self.max_error, self.repeats = {}, 0.0, Repeats()
         buffers = self.source.buffers(case.case)
         most_runs, most_sets = (
-            max(1, min(buffer_bytes, largest_file()) // bytes_per_run(buffers)),
+            max(1, min(buffer_bytes, largest_file()) // bytes_per_run([*buffers, *scratch_buffers(case.plan)])),
             self.data.fitting(buffers),
         )
         for runs in self._rounds(case):
@@ -208,22 +217,27 @@ class _Session:
         if verdict is not None:
             return verdict
         data = self.data.get(self.source, case.case, sets)
+        verdict, seen = self._attempt(case, job, data), 1
+        while verdict is not None and verdict.sightings > seen:
+            verdict, seen = self._attempt(case, job, data), seen + 1
+        return verdict
+
+    def _attempt(self, case: CaseRequest, job: Job, data: dict[int, CaseData]) -> Verdict | None:
+        """A batch in a file of its own: what a failed attempt left in its file is not there for the next one."""
         output_fd = os.memfd_create("kernelwright-outputs", os.MFD_CLOEXEC)
         try:
             os.ftruncate(output_fd, max(job.output_bytes, 1))
-            report, verdict = self._execute(case.case, job, data, output_fd)
-            seen = 1
-            while verdict is not None and verdict.sightings > seen:
-                report, verdict = self._execute(case.case, job, data, output_fd)
-                seen += 1
-            if verdict is not None:
-                return verdict
-            for i, run in enumerate(runs):
-                self.samples_ms[run.number] = report.runs[i].ns / 1e6
             with (
-                mmap.mmap(output_fd, max(job.output_bytes, 1), prot=mmap.PROT_READ) as mapped,
+                mmap.mmap(output_fd, max(job.output_bytes, 1)) as mapped,
                 memoryview(mapped) as memory,
             ):
+                for region in job.written:
+                    region.write_canaries(memory)
+                report, verdict = self._execute(case.case, job, data, output_fd)
+                if verdict is not None:
+                    return verdict
+                for i, run in enumerate(job.runs):
+                    self.samples_ms[run.number] = report.runs[i].ns / 1e6
                 return self._check_outputs(case, job, data, memory)
         finally:
             os.close(output_fd)
@@ -256,7 +270,7 @@ class _Session:
     ) -> Verdict | None:
         for i, run in enumerate(job.runs):
             where = f"case {case.case} (run {run.number})"
-            for region in (*job.outputs[i].values(), *job.scratch.values()):
+            for region in (*job.outputs[i].values(), *job.scratch[i].values()):
                 if not region.canaries_intact(memory):
                     reason = f"{where}: out-of-bounds: bytes next to {region.name} were overwritten"
                     return Verdict(Status.WRONG, reason, Check.GUARD_BANDS)
