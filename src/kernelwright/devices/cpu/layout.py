@@ -50,7 +50,7 @@ class Region:
     def canaries_intact(self, memory: memoryview) -> bool:
         """Whether nobody wrote around the buffer in the mapped file."""
         before, behind = self._around()
-        return (memory[before], memory[behind]) == self._canaries()
+        return (bytes(memory[before]), bytes(memory[behind])) == self._canaries()
 
     def _around(self) -> tuple[slice, slice]:
         return slice(self.file_offset, self.start), slice(

@@ -157,7 +157,9 @@ class _Session:
         self.samples_ms, self.max_error, self.repeats = {}, 0.0, Repeats()
         buffers = self.source.buffers(case.case)
         most_runs, most_sets = (
-            max(1, min(buffer_bytes, largest_file()) // bytes_per_run([*buffers, *scratch_buffers(case.plan)])),
+            max(
+                1, min(buffer_bytes, largest_file()) // bytes_per_run([*buffers, *scratch_buffers(case.plan)])
+            ),
             self.data.fitting(buffers),
         )
         for runs in self._rounds(case):

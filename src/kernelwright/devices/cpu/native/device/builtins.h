@@ -35,10 +35,10 @@ inline long clock() { return static_cast<long>(clock64()); }
   __forceinline__ T NAME(const T* from) { \
     return *from;                         \
   }
-#define KW_STORE(NAME)                                  \
-  template <class T>                                    \
-  __forceinline__ void NAME(T* to, kw::Same<T> value) { \
-    *to = value;                                        \
+#define KW_STORE(NAME)                                         \
+  template <class T>                                           \
+  __forceinline__ void NAME(T* to, kw_device::Same<T> value) { \
+    *to = value;                                               \
   }
 KW_LOAD(__ldg)
 KW_LOAD(__ldcg)
