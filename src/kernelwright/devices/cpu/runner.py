@@ -24,7 +24,7 @@ from kernelwright.devices.base import (
     RunResult,
 )
 from kernelwright.devices.compare import POISONS, compare, poison, root_mean_square
-from kernelwright.devices.cpu.batches import batches, largest_file, memory_fault
+from kernelwright.devices.cpu.batches import available_memory, batches, largest_file, memory_fault
 from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
 from kernelwright.devices.cpu.facts import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, cpu_facts
 from kernelwright.devices.cpu.findings import Symboliser, finding_lines, metric_lines
@@ -51,7 +51,7 @@ class CpuRunner:
 
     ``threads`` OS threads run the blocks of a launch (default: the CPUs this process may use). ``cache`` holds
     the runner's executable (default: ``cpu-cache`` in ``scratch``). ``memory_bytes`` is what a candidate's
-    process may take beyond its buffers; ``buffer_bytes`` bounds the outputs of the runs of one process and
+    process may take beyond its buffers; ``buffer_bytes`` bounds outputs and scratch of the runs of one process and
     ``data_bytes`` the inputs and right outputs kept between candidates. ``stack_bytes`` is the stack of one
     CUDA thread; a guard page lies below each.
     """
@@ -156,12 +156,9 @@ class _Session:
             return verdict
         self.samples_ms, self.max_error, self.repeats = {}, 0.0, Repeats()
         buffers = self.source.buffers(case.case)
-        most_runs, most_sets = (
-            max(
-                1, min(buffer_bytes, largest_file()) // bytes_per_run([*buffers, *scratch_buffers(case.plan)])
-            ),
-            self.data.fitting(buffers),
-        )
+        room = min(buffer_bytes, largest_file(), available_memory() // 2)
+        most_runs = max(1, room // bytes_per_run([*buffers, *scratch_buffers(case.plan)]))
+        most_sets = self.data.fitting(buffers)
         for runs in self._rounds(case):
             for batch in batches(runs, most_runs, most_sets):
                 verdict = self._run_batch(case, buffers, batch)
