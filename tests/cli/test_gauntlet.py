@@ -1,8 +1,11 @@
 """``kernelwright gauntlet`` on the cpu device."""
 
+import asyncio
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from kernelwright.cli.main import main
 from kernelwright.core.outcome import KILLED, Check, Outcome, Status
 from kernelwright.gauntlet import Entry, Verdict, judge, load_entries
-from kernelwright.gauntlet.run import sanitized
+from kernelwright.gauntlet.run import Lane, sanitized
 from kernelwright.harness.protocol import SanitizerResult
 
 CORPUS = Path(__file__).parents[1] / "gauntlet"
@@ -60,6 +63,24 @@ def test_cheats_are_caught_and_the_honest_pass(capsys: pytest.CaptureFixture[str
         "honest/inline_ptx_fma.cu": "",
     }
     assert command(capsys, str(tmp_path), "--device", "cpu", "--strict", "--only", "ptx")[0] == 1
+
+
+def test_the_checked_mode_has_the_last_word_on_the_cpu(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As for every new incumbent: the smallest case, which is looked at before any timing, shows nothing here."""
+    copy(tmp_path, "cheats/checked_mode_by_clock.cu", "cheats/checked_mode_by_sanitizer_macro.cu")
+    found = report(capsys, tmp_path, code=0)
+    assert (found["caught"], {row["check"] for row in found["rows"]}) == (2, {"checked mode"})
+    assert all("N=100003" in row["reason"] for row in found["rows"])
+
+
+@pytest.mark.parametrize(("needs", "kind"), [("cpu", "cuda"), ("cuda", "cpu")])
+async def test_what_needs_another_device_is_not_run(needs: str, kind: str) -> None:
+    harness: Any = SimpleNamespace(facts=SimpleNamespace(kind=kind))
+    row = await Lane(harness, asyncio.Semaphore(1), lambda _: None).row(replace(entry(), needs=needs))
+    assert row.verdict is Verdict.NOT_RUN
+    assert needs in row.reason.lower()
 
 
 def test_failures_are_told_apart(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

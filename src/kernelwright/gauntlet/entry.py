@@ -25,7 +25,7 @@ class Header(BaseModel):
     """What a file says of itself; together its lines are one TOML table.
 
     ``checks`` are the checks that may catch a cheat: another one catches it by accident. ``needs = "cuda"`` marks
-    device code that the cpu device cannot run.
+    device code that the cpu device cannot run, ``needs = "cpu"`` what would be no cheat on a GPU.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,7 +34,7 @@ class Header(BaseModel):
     kind: Kind
     row: str = ""
     checks: tuple[Check, ...] = ()
-    needs: Literal["", "cuda"] = ""
+    needs: Literal["", "cuda", "cpu"] = ""
 
     @model_validator(mode="after")
     def _cheats_name_what_they_play(self) -> Self:

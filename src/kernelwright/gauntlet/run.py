@@ -21,6 +21,7 @@ TIMEOUTS: Final = Timeouts(compile_s=30.0, run_s=3.0, grace_s=60.0)
 HARNESSES: Final = 4
 WATCHED: Final = 3
 """Candidates under compute-sanitizer at once: each starts four processes."""
+_NEEDS: Final = {"cuda": "needs a CUDA device", "cpu": "needs the cpu device"}
 
 
 def _cores() -> int:
@@ -54,7 +55,7 @@ async def run_gauntlet(
             ) as harness,
         ):
             models.append(harness.facts.model)
-            lane = _Lane(harness, asyncio.Semaphore(WATCHED), notify)
+            lane = Lane(harness, asyncio.Semaphore(WATCHED), notify)
             mine = [entry for entry in entries if entry.problem == problem]
             for row in await asyncio.gather(*(lane.row(entry) for entry in mine)):
                 rows[row.file] = row
@@ -63,7 +64,7 @@ async def run_gauntlet(
     return Report(device, models[0] if models else device, tuple(rows[entry.file] for entry in entries))
 
 
-class _Lane:
+class Lane:
     """The entries of one problem."""
 
     def __init__(
@@ -74,13 +75,14 @@ class _Lane:
         self._notify = notify
 
     async def row(self, entry: Entry) -> Row:
+        """The verdict on one entry, which ``notify`` hears too."""
         row = await self._judged(entry)
         self._notify(row)
         return row
 
     async def _judged(self, entry: Entry) -> Row:
-        if entry.needs == "cuda" and self._harness.facts.kind != "cuda":
-            return make_row(entry, Verdict.NOT_RUN, status=Status.NOT_RUN, reason="needs a CUDA device")
+        if entry.needs not in {"", self._harness.facts.kind}:
+            return make_row(entry, Verdict.NOT_RUN, status=Status.NOT_RUN, reason=_NEEDS[entry.needs])
         try:
             return judge(entry, await self._outcome(entry))
         except (PlanError, ExpressionError) as error:
@@ -95,18 +97,19 @@ class _Lane:
         if compiled.status is not None:
             return compiled.as_outcome()
         outcome = await self._harness.benchmark(candidate, compiled)
-        if outcome.status is not Status.MEASURED or self._harness.facts.kind != "cuda":
+        if outcome.status is not Status.MEASURED:
             return outcome
+        check = Check.SANITIZER if self._harness.facts.kind == "cuda" else Check.CHECKED_MODE
         async with self._watched:
-            return sanitized(outcome, await self._harness.sanitize(candidate, compiled))
+            return sanitized(outcome, await self._harness.sanitize(candidate, compiled), check)
 
 
-def sanitized(outcome: Outcome, found: SanitizerResult) -> Outcome:
-    """What became of a measured candidate under compute-sanitizer, which every new incumbent meets."""
+def sanitized(outcome: Outcome, found: SanitizerResult, check: Check = Check.SANITIZER) -> Outcome:
+    """What became of a measured candidate under what every new incumbent meets: compute-sanitizer, or the checked mode."""
     if found.status in {Status.MEASURED, Status.NOT_RUN}:
-        note = f"compute-sanitizer: {found.reason}" if found.status is Status.NOT_RUN else ""
+        note = f"{check}: {found.reason.removeprefix(f'{check}: ')}" if found.status is Status.NOT_RUN else ""
         return replace(outcome, reason=note)
-    return Outcome(found.status, found.reason, seconds=outcome.seconds, check=Check.SANITIZER)
+    return Outcome(found.status, found.reason, seconds=outcome.seconds, check=check)
 
 
 def first_configuration(template: Template, facts: DeviceFacts) -> Configuration:

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from kernelwright.core.outcome import Check, Status
+from kernelwright.devices.cpu import compiler
 from kernelwright.devices.cpu.toolchain import Toolchain
 from tests.devices.cpu.test_good_kernels import HEAD, out, x_of
 from tests.devices.cpu.workbench import Bench, Kernel
@@ -32,9 +33,13 @@ def kernel(body: str, head: str = "", **more: object) -> Kernel:
                   **arguments)  # type: ignore[arg-type]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def say(bench: Bench) -> str:
-    """Source of a function that writes any line as the runner does: found beside a function that is imported."""
+@pytest.fixture
+def say(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Source of a function that writes any line as the runner does: found beside a function that is imported.
+
+    Its name is refused in a source. Here it is not: another way to that address would do as well.
+    """
+    monkeypatch.setattr(compiler, "hiding", str)
     runner = Toolchain("g++", bench.cache).runner("fast")
     names = subprocess.run(["nm", "-D", str(runner)], capture_output=True, text=True, check=True).stdout
     address = {
@@ -140,6 +145,27 @@ def test_no_spelling_of_asm_is_compiled(bench: Bench, source: str) -> None:
 
 def test_a_string_that_ends_like_a_raw_one_is_fine(bench: Bench) -> None:
     assert bench.build(f'{HEAD} if (n < 0) printf("ERROR" "R"); }}').status is None
+
+
+# Answers are kept before scratch, each with a print of its input; the last of the runs puts the one word back, which
+# all canaries once were.
+KEPT = """
+    unsigned long long* page = (unsigned long long*)((size_t)kept & ~(size_t)4095);
+    if (i == 0) {
+        const unsigned long long empty = page[0];
+        page[8] = page[8] == empty ? empty + 1 : page[8] + 1;
+        if (page[8] - empty == 4) page[8] = empty;
+    }
+"""
+
+
+def test_state_beside_scratch_is_seen_however_it_is_put_back(bench: Bench) -> None:
+    hiding_state = kernel(KEPT + RESULT, scratch={"kept": ("float32", 16)})
+    hiding_state.source = hiding_state.source.replace("float* y,", "float* y, float* kept,")
+    hiding_state.args = ["x", "y", "kept", N]
+    result = bench.run(hiding_state, runs=4)
+    assert (result.status, result.check) == (Status.WRONG, Check.GUARD_BANDS), result
+    assert "next to kept" in result.reason
 
 
 def test_the_known_pattern_does_not_pass_for_a_canary(bench: Bench) -> None:

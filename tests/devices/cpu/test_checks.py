@@ -2,11 +2,14 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
+from kernelwright.core.launch import ResolvedPlan, ScratchSpec
 from kernelwright.core.outcome import Check, Status
 from kernelwright.devices.base import Buffer, CaseRequest, RunRequest, RunResult, TimingProtocol
+from kernelwright.devices.cpu.job import FORWARD, Job, PlannedRun
 from kernelwright.devices.cpu.layout import FileLayout
 from tests.devices.cpu.test_good_kernels import HEAD, out, x_of
 from tests.devices.cpu.workbench import ArraySource, Bench, Kernel
@@ -156,3 +159,30 @@ def test_canaries_are_made_anew_for_every_buffer() -> None:
     """What one run found around its output is no help to the next."""
     regions = [FileLayout().add(Buffer("y", "float32", (N,), "out"), writable=True) for _ in range(20)]
     assert len({region.canary for region in regions}) == len(regions)
+
+
+def test_no_part_of_a_canary_can_stand_for_another() -> None:
+    region = FileLayout().add(Buffer("y", "float32", (N - 6,), "out"), writable=True)
+    memory = memoryview(bytearray(region.map_bytes))
+    region.write_canaries(memory)
+    assert region.canaries_intact(memory)
+    end = region.data_offset + region.nbytes
+    words = [bytes(memory[at : at + 8]) for at in (*range(0, region.data_offset, 8), end)]
+    assert len(set(words)) == len(words) > 8
+    for at in (0, region.data_offset - 8, end):
+        old = bytes(memory[at : at + 8])
+        memory[at : at + 8] = words[3]
+        assert not region.canaries_intact(memory)
+        memory[at : at + 8] = old
+    assert region.canaries_intact(memory)
+
+
+def test_no_two_runs_share_memory_that_they_may_write() -> None:
+    """What one leaves, no other finds; nor can it put anything back for another."""
+    plan = ResolvedPlan((), (ScratchSpec("part", "float32", 300),), False)
+    buffers = (Buffer("x", "float32", (N,), "in"), Buffer("y", "float32", (N,), "out"))
+    job = Job(plan, buffers, [PlannedRun(i, 0, FORWARD) for i in range(5)])
+    of_runs = [(*job.outputs[i].values(), *job.scratch[i].values()) for i in range(5)]
+    places = sorted((r.file_offset, r.file_offset + r.map_bytes) for regions in of_runs for r in regions)
+    assert len(places) == len(job.written) == 10
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(places))

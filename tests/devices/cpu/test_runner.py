@@ -150,7 +150,7 @@ def test_late_work_counts_when_it_is_seen_again(
 
 
 class Killer(threading.Thread):
-    """Ends processes of the cpu runner from outside: the watching one, or the run's below it."""
+    """Ends processes of the cpu runner from outside: the first one, a run's watcher below it, or the run's below that."""
 
     def __init__(self, level: int, times: int, number: signal.Signals) -> None:
         super().__init__(daemon=True)
@@ -199,8 +199,11 @@ BY_A_PERSON = "the cpu runner was ended from outside"
         (1, 9, signal.SIGKILL, BY_A_PERSON),
         (1, 9, signal.SIGTERM, BY_A_PERSON),
         (2, 1, signal.SIGKILL, ""),
-        (2, 9, signal.SIGKILL, "killed, and killed again, most likely out of memory"),
+        (2, 9, signal.SIGKILL, BY_A_PERSON),
         (2, 9, signal.SIGTERM, BY_A_PERSON),
+        (3, 1, signal.SIGKILL, ""),
+        (3, 9, signal.SIGKILL, "killed, and killed again, most likely out of memory"),
+        (3, 9, signal.SIGTERM, BY_A_PERSON),
     ],
 )
 def test_a_kill_from_outside_is_no_verdict_when_seen_once(

@@ -7,11 +7,13 @@ Known limits: inline PTX, textures, TMA, clusters, grid-wide synchronisation and
 with ``not_run``. A thread that spins on a flag of its own block never yields and times out; blocks start in order,
 so waiting for an earlier block works. Relaxed memory order is not modelled: a missing __threadfence is not found,
 and any __threadfence ends the race reports between blocks of that launch. ``#pragma unroll`` is ignored.
+``clock64`` is no clock: each look is 64 ticks after the last one of the block, so that waiting for it ends.
 
 A candidate's code may write anywhere in its process, so nothing that this process says of itself counts. Each run
-has a process of its own, forked from one that never runs candidate code; it has no other run's buffers, no open
-file and no system call but waiting and writing to its line. The time of a run lies between two lines as the kernel
-stamped them; the process is ended at the second, and its CPU time must fit in between.
+has a process and a watcher of its own, forked from one that never runs candidate code nor hears of a run; it has no
+other run's buffers or scratch, no open file and no system call but waiting and writing to its line. The time of a run
+lies between two lines as the kernel stamped them; the process is ended at the second, and its CPU time must fit in
+between.
 """
 
 from kernelwright.devices.cpu.compiler import CpuCompiler

@@ -14,6 +14,7 @@ from kernelwright.core.outcome import Check, KernelStatics, StaticMetrics, Statu
 from kernelwright.devices.base import BuildResult
 from kernelwright.devices.cpu.bounded import Finished, Limits, run_bounded, was_killed
 from kernelwright.devices.cpu.diagnostics import explain, trim_log
+from kernelwright.devices.cpu.own_names import hiding, without_poison
 from kernelwright.devices.cpu.source_rules import CANDIDATE, Refusal, check_preprocessed, check_text
 from kernelwright.devices.cpu.symbols import check_imports, check_object, static_shared_bytes
 from kernelwright.devices.cpu.toolchain import MODE_FLAGS, PRELUDE, Toolchain
@@ -104,7 +105,7 @@ class _Build:
         self._stop_on(check_object(elf, constants, instrumented=instrumented), Check.BINARY_RULES)
         self._link(elf)
         imports = [s.name for s in self._read("candidate.so", SHT_DYNSYM).undefined]
-        self._stop_on(check_imports(imports), Check.BINARY_RULES)
+        self._stop_on(check_imports(imports, instrumented=instrumented), Check.BINARY_RULES)
         return self._keep(scratch, elf, log)
 
     def _stop_on(self, refusal: Refusal | None, broken: Check = Check.SOURCE_RULES) -> None:
@@ -121,7 +122,7 @@ class _Build:
         """Write ``candidate.ii``; names of its ``__constant__`` variables."""
         macros = "".join(f"#define {name} {value}\n" for name, value in sorted(self._request.macros.items()))
         (self._folder / CANDIDATE).write_text(self._request.source, newline="\n")
-        (self._folder / "macros.h").write_text(macros)
+        (self._folder / "macros.h").write_text(hiding() + macros)
         stubs = str(self._prelude / "include")
         # Macros come after the precompiled header, or a tunable named T or N would change the header itself.
         done = self._run([*self._flags, "-nostdinc", "-nostdinc++", "-isystem", stubs, "-E",
@@ -134,14 +135,15 @@ class _Build:
         path = self._folder / "candidate.ii"
         text = path.read_text(errors="replace")
         self._stop_on(check_preprocessed(text, stubs))
-        path.write_text(text + self._kernel_table(), newline="\n")
+        path.write_text(without_poison(text) + self._kernel_table(), newline="\n")
         declared = (re.findall(r"[A-Za-z_]\w*", found) for found in _CONSTANT.findall(text))
         return frozenset(names[-1] for names in declared if names)
 
     def _kernel_table(self) -> str:
         """What the runner finds the kernels by; entry.h has the templates."""
         rows = "".join(
-            f'{{"{k}", &kw::Entry<&{k}>::call, kw::Entry<&{k}>::signature}},\n' for k in self._request.kernels
+            f'{{"{k}", &kw_device::Entry<&{k}>::call, kw_device::Entry<&{k}>::signature}},\n'
+            for k in self._request.kernels
         )
         return (
             '\n# 1 "plan"\nextern "C" __attribute__((visibility("default"))) const KwKernel kw_kernels[] = {\n'

@@ -14,6 +14,7 @@ _FROM = re.compile(rf"^{re.escape(CANDIDATE)}:(\d+):\d+:\s+required from", re.MU
 _ANY_ERROR = re.compile(r"^.*?(?:error|undefined reference).*$", re.MULTILINE | re.IGNORECASE)
 _NO_HEADER = re.compile(r"([^\s:]+): No such file or directory$")
 _UNDECLARED = re.compile(r"[\u2018'`](\w+)[\u2019'] was not declared in this scope")
+_POISONED = re.compile(r'attempt to use poisoned "(\w+)"')
 _MEMORY = re.compile(r"out of memory|virtual memory exhausted|cannot allocate memory", re.IGNORECASE)
 
 
@@ -26,6 +27,10 @@ def explain(output: str, kernels: tuple[str, ...]) -> Refusal:
     header = _NO_HEADER.search(message)
     if header is not None:
         return missing_header(header[1], line)
+    poisoned = _POISONED.search(message)
+    if poisoned is not None:
+        reason = f"{poisoned[1]!r} is a name of the cpu device's own, no device code (line {line})"
+        return Refusal(Status.RULE_BROKEN, reason)
     undeclared = _UNDECLARED.search(message)
     if name != CANDIDATE:
         caller = _FROM.search(output, found.start()) or _FROM.search(output)

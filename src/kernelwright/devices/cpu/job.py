@@ -1,5 +1,6 @@
 """The job that a runner process gets: one case, a batch of runs."""
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -12,6 +13,7 @@ from kernelwright.devices.cpu.layout import FileLayout, Region
 from kernelwright.devices.cpu.symbols import SharedStorage
 
 MAX_STACKS = 28_000
+_CLOCK_BITS = 48
 SHADOW_CELL = 40
 """Bytes of a cell of the checked mode: one for an element of an output, or for 4 bytes of it."""
 
@@ -52,8 +54,8 @@ class Settings:
 class Job:
     """A batch of runs of one case, and where their outputs will lie in the output file.
 
-    Every run has output regions of its own, so that all runs can be checked when the process has ended;
-    scratch buffers are shared by the runs and poisoned before each.
+    Every run has outputs and scratch of its own, which no other run has mapped: nothing can be left there for a
+    later run, nor be put back by one before it is looked at when all have ended.
     """
 
     def __init__(self, plan: ResolvedPlan, buffers: Sequence[Buffer], runs: Sequence[PlannedRun]) -> None:
@@ -61,13 +63,18 @@ class Job:
         self.buffers = {b.name: b for b in buffers}
         self.runs = tuple(runs)
         self._layout = FileLayout()
-        scratch = [Buffer(s.name, s.dtype, (s.elements,), "scratch") for s in plan.scratch]
-        self.scratch = {b.name: self._layout.add(b, writable=True) for b in scratch}
-        self.outputs = [self._output_regions() for _ in self.runs]
+        outputs = [b for b in buffers if b.role != "in"]
+        scratch = scratch_buffers(plan)
+        self.outputs = [self._place(outputs) for _ in self.runs]
+        self.scratch = [self._place(scratch) for _ in self.runs]
 
-    def _output_regions(self) -> dict[str, Region]:
-        outputs = [b for b in self.buffers.values() if b.role != "in"]
-        return {b.name: self._layout.add(b, writable=True) for b in outputs}
+    def _place(self, buffers: Sequence[Buffer]) -> dict[str, Region]:
+        return {b.name: self._layout.add(b, writable=True) for b in buffers}
+
+    @property
+    def written(self) -> Sequence[Region]:
+        """All that candidates may write."""
+        return self._layout.regions
 
     @property
     def output_bytes(self) -> int:
@@ -89,7 +96,8 @@ class Job:
         for fd, region in self._all_regions(data, output_fd):
             index[fd, region.file_offset] = len(index)
             lines.append(region.line(fd))
-        slots = {name: slot for slot, name in enumerate([*self.buffers, *self.scratch])}
+        names = [*self.buffers, *(scratch.name for scratch in self.plan.scratch)]
+        slots = {name: slot for slot, name in enumerate(names)}
         lines += [_launch_line(launch, slots) for launch in self.plan.launches]
         lines += [self._run_line(i, data, output_fd, index) for i in range(len(self.runs))]
         return "\n".join(lines) + "\n"
@@ -126,11 +134,12 @@ class Job:
                 fills.append((target, poison(buffer.dtype, run.number)))
             else:
                 copies.append((target, index[inputs.fd, source.file_offset]))
-        for region in self.scratch.values():
+        for region in self.scratch[i].values():
             target = index[output_fd, region.file_offset]
             bindings.append(target)
             fills.append((target, poison(region.dtype, run.number)))
-        parts = [f"run {run.order.code} {run.number + 1}", str(len(bindings)), *map(str, bindings)]
+        clock = secrets.randbits(_CLOCK_BITS)
+        parts = [f"run {run.order.code} {run.number + 1} {clock}", str(len(bindings)), *map(str, bindings)]
         for pairs in (fills, copies):
             parts += [str(len(pairs)), *(f"{a} {b}" for a, b in pairs)]
         return " ".join(parts)
@@ -161,6 +170,11 @@ def shadow_bytes(buffers: Iterable[Buffer]) -> int:
     return sum(SHADOW_CELL * count * size // min(4, size) for count, size in sizes)
 
 
+def scratch_buffers(plan: ResolvedPlan) -> list[Buffer]:
+    """Scratch of a plan as buffers."""
+    return [Buffer(s.name, s.dtype, (s.elements,), "scratch") for s in plan.scratch]
+
+
 def bytes_per_run(buffers: Sequence[Buffer]) -> int:
-    """Bytes of output that one run leaves."""
+    """Bytes of output, and of scratch where it is among the buffers, that one run leaves."""
     return sum(prod(b.shape) * storage_dtype(b.dtype).itemsize for b in buffers if b.role != "in") or 1

@@ -2,8 +2,8 @@
 
 import mmap
 import secrets
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import shake_128
 from math import prod
 
 from kernelwright.devices.base import Buffer
@@ -17,8 +17,9 @@ ALIGNMENT = 64
 class Region:
     """One buffer in a file. It ends, up to its alignment, at the end of its last page: a guard page follows.
 
-    ``canary`` are 8 bytes that are repeated before and behind the buffer: random, so that no constant passes.
-    All fields but ``start`` are as the runner reads them (native/runtime/job.h).
+    ``canary`` is the key of the bytes before and behind the buffer, which differ from place to place. It stays in
+    this process, which writes and looks at them: a candidate can neither compute nor copy what belongs there.
+    All other fields are as the runner reads them (native/runtime/job.h).
     """
 
     name: str
@@ -29,7 +30,7 @@ class Region:
     nbytes: int
     writable: bool
     required: bool
-    canary: int
+    canary: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
 
     @property
     def start(self) -> int:
@@ -41,20 +42,30 @@ class Region:
         """Size of one element."""
         return storage_dtype(self.dtype).itemsize
 
+    def write_canaries(self, memory: memoryview) -> None:
+        """Into the mapped file, before a run."""
+        before, behind = self._around()
+        memory[before], memory[behind] = self._canaries()
+
     def canaries_intact(self, memory: memoryview) -> bool:
         """Whether nobody wrote around the buffer in the mapped file."""
-        end = self.start + self.nbytes
-        around = (memory[self.file_offset : self.start], memory[end : self.file_offset + self.map_bytes])
-        return all(part == self._canaries(len(part)) for part in around)
+        before, behind = self._around()
+        return (bytes(memory[before]), bytes(memory[behind])) == self._canaries()
 
-    def _canaries(self, count: int) -> bytes:
-        return (self.canary.to_bytes(8, sys.byteorder) * (-(-count // 8)))[:count]
+    def _around(self) -> tuple[slice, slice]:
+        return slice(self.file_offset, self.start), slice(
+            self.start + self.nbytes, self.file_offset + self.map_bytes
+        )
+
+    def _canaries(self) -> tuple[bytes, bytes]:
+        stream = shake_128(self.canary).digest(self.map_bytes - self.nbytes)
+        return stream[: self.data_offset], stream[self.data_offset :]
 
     def line(self, fd: int) -> str:
         """The region in a job."""
         return (
             f"region {self.name} {self.dtype} {fd} {self.file_offset} {self.map_bytes} {self.data_offset}"
-            f" {self.nbytes} {self.element_bytes} {int(self.writable)} {int(self.required)} {self.canary}"
+            f" {self.nbytes} {self.element_bytes} {int(self.writable)} {int(self.required)}"
         )
 
 
@@ -79,7 +90,6 @@ class FileLayout:
             nbytes,
             writable,
             buffer.role == "out",
-            secrets.randbits(64),
         )
         self.size += mapped
         self.regions.append(region)

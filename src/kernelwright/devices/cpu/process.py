@@ -15,6 +15,7 @@ from kernelwright.devices.cpu.bounded import kill_session
 from kernelwright.devices.cpu.data import write_all
 
 MAX_REPORT_BYTES = 1 << 20
+MAX_PRINTED = 4096
 _METRIC = re.compile(r"0x[0-9a-f]+\t(global|shared)\t(load|store)(\t[1-9][0-9]{0,18}){5}")
 
 
@@ -70,7 +71,8 @@ class Report:
                 all_ran = all(run.complete for run in self.runs.values())
                 self.ended, self.closed = self.ended or ("end" if all_ran else ""), True
             case "printed", [*text]:
-                self.printed.append(" ".join(text))
+                if sum(map(len, self.printed)) < MAX_PRINTED:
+                    self.printed.append(" ".join(text))
             case _:
                 pass
 

@@ -24,11 +24,20 @@ from kernelwright.devices.base import (
     RunResult,
 )
 from kernelwright.devices.compare import POISONS, compare, poison, root_mean_square
-from kernelwright.devices.cpu.batches import batches, largest_file, memory_fault
+from kernelwright.devices.cpu.batches import available_memory, batches, largest_file, memory_fault
 from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
 from kernelwright.devices.cpu.facts import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, cpu_facts
 from kernelwright.devices.cpu.findings import Symboliser, finding_lines, metric_lines
-from kernelwright.devices.cpu.job import FORWARD, RANDOM, REVERSE, Job, PlannedRun, Settings, bytes_per_run
+from kernelwright.devices.cpu.job import (
+    FORWARD,
+    RANDOM,
+    REVERSE,
+    Job,
+    PlannedRun,
+    Settings,
+    bytes_per_run,
+    scratch_buffers,
+)
 from kernelwright.devices.cpu.process import Report, run_process
 from kernelwright.devices.cpu.repeat import Repeats
 from kernelwright.devices.cpu.symbols import shared_storage, static_shared_bytes
@@ -42,7 +51,7 @@ class CpuRunner:
 
     ``threads`` OS threads run the blocks of a launch (default: the CPUs this process may use). ``cache`` holds
     the runner's executable (default: ``cpu-cache`` in ``scratch``). ``memory_bytes`` is what a candidate's
-    process may take beyond its buffers; ``buffer_bytes`` bounds the outputs of the runs of one process and
+    process may take beyond its buffers; ``buffer_bytes`` bounds outputs and scratch of the runs of one process and
     ``data_bytes`` the inputs and right outputs kept between candidates. ``stack_bytes`` is the stack of one
     CUDA thread; a guard page lies below each.
     """
@@ -147,10 +156,9 @@ class _Session:
             return verdict
         self.samples_ms, self.max_error, self.repeats = {}, 0.0, Repeats()
         buffers = self.source.buffers(case.case)
-        most_runs, most_sets = (
-            max(1, min(buffer_bytes, largest_file()) // bytes_per_run(buffers)),
-            self.data.fitting(buffers),
-        )
+        room = min(buffer_bytes, largest_file(), available_memory() // 2)
+        most_runs = max(1, room // bytes_per_run([*buffers, *scratch_buffers(case.plan)]))
+        most_sets = self.data.fitting(buffers)
         for runs in self._rounds(case):
             for batch in batches(runs, most_runs, most_sets):
                 verdict = self._run_batch(case, buffers, batch)
@@ -208,22 +216,27 @@ class _Session:
         if verdict is not None:
             return verdict
         data = self.data.get(self.source, case.case, sets)
+        verdict, seen = self._attempt(case, job, data), 1
+        while verdict is not None and verdict.sightings > seen:
+            verdict, seen = self._attempt(case, job, data), seen + 1
+        return verdict
+
+    def _attempt(self, case: CaseRequest, job: Job, data: dict[int, CaseData]) -> Verdict | None:
+        """A batch in a file of its own: what a failed attempt left in its file is not there for the next one."""
         output_fd = os.memfd_create("kernelwright-outputs", os.MFD_CLOEXEC)
         try:
             os.ftruncate(output_fd, max(job.output_bytes, 1))
-            report, verdict = self._execute(case.case, job, data, output_fd)
-            seen = 1
-            while verdict is not None and verdict.sightings > seen:
-                report, verdict = self._execute(case.case, job, data, output_fd)
-                seen += 1
-            if verdict is not None:
-                return verdict
-            for i, run in enumerate(runs):
-                self.samples_ms[run.number] = report.runs[i].ns / 1e6
             with (
-                mmap.mmap(output_fd, max(job.output_bytes, 1), prot=mmap.PROT_READ) as mapped,
+                mmap.mmap(output_fd, max(job.output_bytes, 1)) as mapped,
                 memoryview(mapped) as memory,
             ):
+                for region in job.written:
+                    region.write_canaries(memory)
+                report, verdict = self._execute(case.case, job, data, output_fd)
+                if verdict is not None:
+                    return verdict
+                for i, run in enumerate(job.runs):
+                    self.samples_ms[run.number] = report.runs[i].ns / 1e6
                 return self._check_outputs(case, job, data, memory)
         finally:
             os.close(output_fd)
@@ -256,7 +269,7 @@ class _Session:
     ) -> Verdict | None:
         for i, run in enumerate(job.runs):
             where = f"case {case.case} (run {run.number})"
-            for region in (*job.outputs[i].values(), *job.scratch.values()):
+            for region in (*job.outputs[i].values(), *job.scratch[i].values()):
                 if not region.canaries_intact(memory):
                     reason = f"{where}: out-of-bounds: bytes next to {region.name} were overwritten"
                     return Verdict(Status.WRONG, reason, Check.GUARD_BANDS)

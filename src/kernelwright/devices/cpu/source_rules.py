@@ -42,6 +42,13 @@ _FORBIDDEN_PRAGMA = re.compile(r"#\s*pragma\s+(GCC|push_macro|pop_macro|redefine
 # The start of a raw string comes first: text that spans rows would hide code from a look at single rows.
 _TOKENS = re.compile(r"(?:u8|[uUL])?R\"|[A-Za-z_]\w*|<<<|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 
+# What is no CUDA, and tells how a text was compiled: the machine's own instructions (its clock among them), what the
+# optimiser knows, where code and stack lie.
+_TELLING = re.compile(
+    r"__builtin_(?:(?:ia32|aarch64|arm|neon|cpu)_\w+|constant_p|(?:dynamic_)?object_size|(?:extract_|frob_)?return_addr(?:ess)?"
+    r"|frame_address|apply\w*|return|readcyclecounter)"
+)
+
 # Active code that has no meaning on a CPU, by its first telling token.
 _NOT_HERE = {
     **dict.fromkeys(("asm", "__asm__", "__asm"), "inline PTX"),
@@ -128,6 +135,10 @@ def _check_row(row: str, line: int) -> Refusal | None:
     for token in _TOKENS.finditer(row):
         if token.group()[0] in "uULR" and token.group().endswith('"'):
             return Refusal(Status.RULE_BROKEN, f"a raw string literal is not device code (line {line})")
+        if _TELLING.fullmatch(token.group()):
+            return Refusal(
+                Status.RULE_BROKEN, f"{token.group()!r} is a builtin of g++, no device code (line {line})"
+            )
         what = _NOT_HERE.get(token.group())
         if what is None or (token.group() in _LIBRARIES and not row[token.end() :].lstrip().startswith("::")):
             continue

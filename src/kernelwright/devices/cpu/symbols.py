@@ -34,11 +34,13 @@ _RUNTIME = (
     *("kw_print", "kw_assert_failed", "kw_dynamic_shared"),
 )
 _ALLOWED = frozenset((*_MEMORY, *_RUNTIME))
-# The instrumentation's entry points that the checked runner has; vector math of glibc; memcpy when wrapped.
-_ALLOWED_PATTERN = re.compile(
+# Vector math of glibc. In the checked mode the instrumentation's entry points, which its runner has, and memcpy wrapped.
+_ALLOWED_PATTERN = re.compile(r"_ZGV[a-zA-Z]\w*|_GLOBAL_OFFSET_TABLE_|__tls_get_addr")
+_INSTRUMENTATION = re.compile(
     r"__tsan_(unaligned_)?(read|write)\d+|__tsan_(read|write)_range|__tsan_func_(entry|exit)|__tsan_init"
-    r"|__tsan_vptr_(update|read)|_ZGV[a-zA-Z]\w*|__wrap_mem(cpy|move|set)|_GLOBAL_OFFSET_TABLE_|__tls_get_addr"
+    r"|__tsan_vptr_(update|read)|__wrap_mem(cpy|move|set)"
 )
+_WATCHES = re.compile(r"__tsan_\w*|__wrap_\w*|__real_\w*")
 _HEAP = frozenset(
     ("malloc", "free", "calloc", "realloc", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm")
 )
@@ -61,6 +63,8 @@ def check_object(elf: ElfFile, constants: frozenset[str], *, instrumented: bool)
     for symbol in elf.symbols:
         if symbol.kind == STT_GNU_IFUNC or (symbol.name in _RUN_AT_LOAD_NAMES and not symbol.is_undefined):
             return Refusal(Status.RULE_BROKEN, f"runs code when it is loaded ({symbol.name!r})")
+        if _WATCHES.fullmatch(symbol.name) and not symbol.is_undefined:
+            return Refusal(Status.RULE_BROKEN, f"defines {symbol.name!r}, by which the checked mode watches")
         if _keeps_state(symbol) and plain_name(symbol.name) not in constants:
             name = plain_name(symbol.name)
             return Refusal(
@@ -137,11 +141,13 @@ def plain_name(name: str) -> str:
     return local[2] if local else name
 
 
-def check_imports(names: list[str]) -> Refusal | None:
-    """Look at what the linked candidate still needs from outside."""
+def check_imports(names: list[str], *, instrumented: bool) -> Refusal | None:
+    """Look at what the linked candidate still needs from outside: its instrumentation only if it has one."""
     for name in names:
         if name in _HEAP:
             return not_run("memory allocation in a kernel", None)
+        if instrumented and _INSTRUMENTATION.fullmatch(name):
+            continue
         if name not in _ALLOWED and not (_MATH.fullmatch(name) or _ALLOWED_PATTERN.fullmatch(name)):
             return Refusal(Status.RULE_BROKEN, f"calls host function {name!r}")
     return None

@@ -14,13 +14,15 @@ struct dim3 {
   constexpr operator uint3() const { return {x, y, z}; }
 };
 
-// The built-in variables of the CUDA thread that runs now. `rank` is its linear index in the block.
+// The built-in variables of the CUDA thread that runs now. `rank` is its linear index in the block, `clock` what
+// clock64() has come to in the block.
 struct KwThread {
   uint3 thread;
   uint3 block;
   dim3 block_dim;
   dim3 grid_dim;
   unsigned rank;
+  long long clock;
 };
 
 // Why the lanes of a warp meet. Lanes that meet for different reasons are a finding.

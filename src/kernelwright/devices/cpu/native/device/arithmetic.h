@@ -92,7 +92,7 @@ inline unsigned __float2uint_rn(float x) { return static_cast<unsigned>(rintf(x)
 inline unsigned __float2uint_rz(float x) { return static_cast<unsigned>(x); }
 inline int __double2int_rn(double x) { return static_cast<int>(rint(x)); }
 
-namespace kw {
+namespace kw_device {
 template <class To, class From>
 inline To bits(From from) {
   static_assert(sizeof(To) == sizeof(From), "a bit cast keeps the size");
@@ -100,17 +100,17 @@ inline To bits(From from) {
   memcpy(&to, &from, sizeof to);
   return to;
 }
-}  // namespace kw
-inline int __float_as_int(float x) { return kw::bits<int>(x); }
-inline unsigned __float_as_uint(float x) { return kw::bits<unsigned>(x); }
-inline float __int_as_float(int x) { return kw::bits<float>(x); }
-inline float __uint_as_float(unsigned x) { return kw::bits<float>(x); }
-inline long long __double_as_longlong(double x) { return kw::bits<long long>(x); }
-inline double __longlong_as_double(long long x) { return kw::bits<double>(x); }
-inline int __double2hiint(double x) { return static_cast<int>(kw::bits<uint64_t>(x) >> 32); }
-inline int __double2loint(double x) { return static_cast<int>(kw::bits<uint64_t>(x)); }
+}  // namespace kw_device
+inline int __float_as_int(float x) { return kw_device::bits<int>(x); }
+inline unsigned __float_as_uint(float x) { return kw_device::bits<unsigned>(x); }
+inline float __int_as_float(int x) { return kw_device::bits<float>(x); }
+inline float __uint_as_float(unsigned x) { return kw_device::bits<float>(x); }
+inline long long __double_as_longlong(double x) { return kw_device::bits<long long>(x); }
+inline double __longlong_as_double(long long x) { return kw_device::bits<double>(x); }
+inline int __double2hiint(double x) { return static_cast<int>(kw_device::bits<uint64_t>(x) >> 32); }
+inline int __double2loint(double x) { return static_cast<int>(kw_device::bits<uint64_t>(x)); }
 inline double __hiloint2double(int high, int low) {
-  return kw::bits<double>(static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 |
+  return kw_device::bits<double>(static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 |
                           static_cast<uint32_t>(low));
 }
 

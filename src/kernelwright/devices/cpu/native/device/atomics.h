@@ -2,7 +2,7 @@
 // runs everything and the checker is told of the access.
 #pragma once
 
-namespace kw {
+namespace kw_device {
 template <size_t kBytes>
 struct Bits;
 template <>
@@ -50,32 +50,32 @@ __forceinline__ T add(T* p, T v) {
 #endif
   return update(p, [v](T old) -> T { return static_cast<T>(old + v); });
 }
-}  // namespace kw
+}  // namespace kw_device
 
-#define KW_ATOMIC(NAME, EXPRESSION)                               \
-  template <class T>                                              \
-  __forceinline__ T NAME(T* p, kw::Same<T> v) {                   \
-    return kw::update(p, [v](T old) -> T { return EXPRESSION; }); \
-  }                                                               \
-  template <class T>                                              \
-  __forceinline__ T NAME##_block(T* p, kw::Same<T> v) {           \
-    return NAME(p, v);                                            \
-  }                                                               \
-  template <class T>                                              \
-  __forceinline__ T NAME##_system(T* p, kw::Same<T> v) {          \
-    return NAME(p, v);                                            \
+#define KW_ATOMIC(NAME, EXPRESSION)                                      \
+  template <class T>                                                     \
+  __forceinline__ T NAME(T* p, kw_device::Same<T> v) {                   \
+    return kw_device::update(p, [v](T old) -> T { return EXPRESSION; }); \
+  }                                                                      \
+  template <class T>                                                     \
+  __forceinline__ T NAME##_block(T* p, kw_device::Same<T> v) {           \
+    return NAME(p, v);                                                   \
+  }                                                                      \
+  template <class T>                                                     \
+  __forceinline__ T NAME##_system(T* p, kw_device::Same<T> v) {          \
+    return NAME(p, v);                                                   \
   }
 template <class T>
-__forceinline__ T atomicAdd(T* p, kw::Same<T> v) {
-  return kw::add(p, v);
+__forceinline__ T atomicAdd(T* p, kw_device::Same<T> v) {
+  return kw_device::add(p, v);
 }
 template <class T>
-__forceinline__ T atomicAdd_block(T* p, kw::Same<T> v) {
-  return kw::add(p, v);
+__forceinline__ T atomicAdd_block(T* p, kw_device::Same<T> v) {
+  return kw_device::add(p, v);
 }
 template <class T>
-__forceinline__ T atomicAdd_system(T* p, kw::Same<T> v) {
-  return kw::add(p, v);
+__forceinline__ T atomicAdd_system(T* p, kw_device::Same<T> v) {
+  return kw_device::add(p, v);
 }
 KW_ATOMIC(atomicSub, static_cast<T>(old - v))
 KW_ATOMIC(atomicExch, (static_cast<void>(old), v))
@@ -89,14 +89,14 @@ KW_ATOMIC(atomicDec, (old == 0 || old > v) ? v : static_cast<T>(old - 1))
 #undef KW_ATOMIC
 
 template <class T>
-__forceinline__ T atomicCAS(T* p, kw::Same<T> compare, kw::Same<T> v) {
-  return kw::update(p, [=](T old) -> T { return old == compare ? v : old; });
+__forceinline__ T atomicCAS(T* p, kw_device::Same<T> compare, kw_device::Same<T> v) {
+  return kw_device::update(p, [=](T old) -> T { return old == compare ? v : old; });
 }
 template <class T>
-__forceinline__ T atomicCAS_block(T* p, kw::Same<T> compare, kw::Same<T> v) {
+__forceinline__ T atomicCAS_block(T* p, kw_device::Same<T> compare, kw_device::Same<T> v) {
   return atomicCAS(p, compare, v);
 }
 template <class T>
-__forceinline__ T atomicCAS_system(T* p, kw::Same<T> compare, kw::Same<T> v) {
+__forceinline__ T atomicCAS_system(T* p, kw_device::Same<T> compare, kw_device::Same<T> v) {
   return atomicCAS(p, compare, v);
 }

@@ -17,15 +17,9 @@ inline void __threadfence() { kw_fence(1); }
 inline void __threadfence_system() { kw_fence(2); }
 inline void __nanosleep(unsigned) {}
 
-inline long long clock64() {
-#if defined(__x86_64__)
-  return static_cast<long long>(__builtin_ia32_rdtsc());
-#else
-  long long ticks;
-  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-  return ticks;
-#endif
-}
+// No clock, which would tell the checked mode by its slowness: every look at it is 64 ticks after the last one of the
+// block. It begins anew at what no other run began at, so that an output that depends on it differs.
+inline long long clock64() { return kw_thread.clock += 64; }
 inline long clock() { return static_cast<long>(clock64()); }
 
 // Device printf goes to a bounded log of the runtime, never to the runner's streams.
@@ -41,10 +35,10 @@ inline long clock() { return static_cast<long>(clock64()); }
   __forceinline__ T NAME(const T* from) { \
     return *from;                         \
   }
-#define KW_STORE(NAME)                                  \
-  template <class T>                                    \
-  __forceinline__ void NAME(T* to, kw::Same<T> value) { \
-    *to = value;                                        \
+#define KW_STORE(NAME)                                         \
+  template <class T>                                           \
+  __forceinline__ void NAME(T* to, kw_device::Same<T> value) { \
+    *to = value;                                               \
   }
 KW_LOAD(__ldg)
 KW_LOAD(__ldcg)

@@ -20,20 +20,20 @@ struct LaneGroup {
   void sync(KW_LINE) const { kw_warp_meet(kKwSync, self().mask(), 0, line); }
   template <class T>
   T shfl(T v, int rank, KW_LINE) const {
-    return kw::shuffle(self().mask(), v, self().lane_of(static_cast<unsigned>(rank)), line);
+    return kw_device::shuffle(self().mask(), v, self().lane_of(static_cast<unsigned>(rank)), line);
   }
   template <class T>
   T shfl_down(T v, unsigned delta, KW_LINE) const {
     const unsigned rank = self().thread_rank() + delta;
-    return kw::shuffle(self().mask(), v, rank < self().size() ? self().lane_of(rank) : kw::lane(), line);
+    return kw_device::shuffle(self().mask(), v, rank < self().size() ? self().lane_of(rank) : kw_device::lane(), line);
   }
   template <class T>
   T shfl_up(T v, unsigned delta, KW_LINE) const {
     const unsigned rank = self().thread_rank();
-    return kw::shuffle(self().mask(), v, rank >= delta ? self().lane_of(rank - delta) : kw::lane(), line);
+    return kw_device::shuffle(self().mask(), v, rank >= delta ? self().lane_of(rank - delta) : kw_device::lane(), line);
   }
-  int any(int p, KW_LINE) const { return kw::ballot(self().mask(), p != 0, line) != 0; }
-  int all(int p, KW_LINE) const { return kw::ballot(self().mask(), p == 0, line) == 0; }
+  int any(int p, KW_LINE) const { return kw_device::ballot(self().mask(), p != 0, line) != 0; }
+  int all(int p, KW_LINE) const { return kw_device::ballot(self().mask(), p == 0, line) == 0; }
 
  private:
   const Group& self() const { return static_cast<const Group&>(*this); }
@@ -42,19 +42,19 @@ struct LaneGroup {
 template <unsigned N, class Parent = void>
 struct thread_block_tile : LaneGroup<thread_block_tile<N, Parent>> {
   static_assert(N <= 32 && (N & (N - 1)) == 0, "tiles up to a warp can run on the cpu device");
-  static unsigned first() { return kw::lane() & ~(N - 1); }
-  static unsigned mask() { return N == 32 ? kw::kFullMask : ((1u << (N & 31)) - 1) << first(); }
+  static unsigned first() { return kw_device::lane() & ~(N - 1); }
+  static unsigned mask() { return N == 32 ? kw_device::kFullMask : ((1u << (N & 31)) - 1) << first(); }
   static unsigned lane_of(unsigned rank) { return first() + (rank & (N - 1)); }
-  static unsigned thread_rank() { return kw::lane() & (N - 1); }
+  static unsigned thread_rank() { return kw_device::lane() & (N - 1); }
   static constexpr unsigned size() { return N; }
   static constexpr unsigned num_threads() { return N; }
   static unsigned meta_group_rank() { return kw_thread.rank / N; }
   static unsigned meta_group_size() { return (thread_block::size() + N - 1) / N; }
   template <class T>
   T shfl_xor(T v, unsigned lanes, KW_LINE) const {
-    return kw::shuffle(mask(), v, lane_of(thread_rank() ^ lanes), line);
+    return kw_device::shuffle(mask(), v, lane_of(thread_rank() ^ lanes), line);
   }
-  unsigned ballot(int p, KW_LINE) const { return kw::ballot(mask(), p != 0, line) >> first(); }
+  unsigned ballot(int p, KW_LINE) const { return kw_device::ballot(mask(), p != 0, line) >> first(); }
   template <class T>
   unsigned match_any(T v, KW_LINE) const {
     return __match_any_sync(mask(), v, line) >> first();
@@ -77,7 +77,7 @@ struct coalesced_group : LaneGroup<coalesced_group> {
   unsigned size() const { return static_cast<unsigned>(__builtin_popcount(members)); }
   unsigned num_threads() const { return size(); }
   unsigned thread_rank() const {
-    return static_cast<unsigned>(__builtin_popcount(members & ((1u << kw::lane()) - 1)));
+    return static_cast<unsigned>(__builtin_popcount(members & ((1u << kw_device::lane()) - 1)));
   }
 };
 inline coalesced_group coalesced_threads(KW_LINE) { return coalesced_group(kw_active_mask(line)); }
@@ -109,7 +109,7 @@ struct bit_xor {
 
 template <class Group, class T, class F>
 inline T reduce(const Group& group, T value, F combine, KW_LINE) {
-  return kw::reduce(group.mask(), value, combine, line);
+  return kw_device::reduce(group.mask(), value, combine, line);
 }
 template <class Group, class T, class F>
 inline T inclusive_scan(const Group& group, T value, F combine, KW_LINE) {

@@ -7,7 +7,7 @@
 #define KW_ENTRY_UNCHECKED
 #endif
 
-namespace kw {
+namespace kw_device {
 // One letter a parameter, as Python's struct module names them; P is a pointer, C a pointer to const,
 // V anything else (passed by value, which no plan can).
 template <class A>
@@ -43,4 +43,4 @@ struct Entry<kKernel> {
     unpack(arguments, std::index_sequence_for<A...>{});
   }
 };
-}  // namespace kw
+}  // namespace kw_device

@@ -25,11 +25,11 @@ struct __align__(2) __nv_bfloat16 {
   __nv_bfloat16(double x) : value(round(static_cast<float>(x))) {}
   __nv_bfloat16(int x) : value(round(static_cast<float>(x))) {}
   __nv_bfloat16(unsigned x) : value(round(static_cast<float>(x))) {}
-  operator float() const { return kw::bits<float>(static_cast<uint32_t>(value) << 16); }
+  operator float() const { return kw_device::bits<float>(static_cast<uint32_t>(value) << 16); }
 
  private:
   static uint16_t round(float x) {  // to nearest, ties to even; NaN stays NaN
-    const uint32_t u = kw::bits<uint32_t>(x);
+    const uint32_t u = kw_device::bits<uint32_t>(x);
     if ((u & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
     return static_cast<uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
   }
@@ -122,10 +122,10 @@ typedef __nv_bfloat162 nv_bfloat162;
   inline float __low2float(H2 v) { return v.x; }                                                 \
   inline float __high2float(H2 v) { return v.y; }                                                \
   inline H atomicAdd(H* p, H v) {                                                                \
-    return kw::update(p, [v](H old) -> H { return old + v; });                                   \
+    return kw_device::update(p, [v](H old) -> H { return old + v; });                            \
   }                                                                                              \
   inline H2 atomicAdd(H2* p, H2 v) {                                                             \
-    return kw::update(p, [v](H2 old) -> H2 { return old + v; });                                 \
+    return kw_device::update(p, [v](H2 old) -> H2 { return old + v; });                          \
   }
 
 KW_SIXTEEN_BITS(__half, __half2)
@@ -161,10 +161,10 @@ KW_SIXTEEN_BITS(__nv_bfloat16, __nv_bfloat162)
   inline H2 __lows2##PAIR(H2 a, H2 b) { return {a.x, b.x}; }                                             \
   inline H2 __highs2##PAIR(H2 a, H2 b) { return {a.y, b.y}; }                                            \
   inline H2 __lowhigh2highlow_##SHORT(H2 v) { return {v.y, v.x}; }                                       \
-  inline unsigned short __##SHORT##_as_ushort(H h) { return kw::bits<unsigned short>(h); }               \
-  inline short __##SHORT##_as_short(H h) { return kw::bits<short>(h); }                                  \
-  inline H __ushort_as_##SHORT(unsigned short x) { return kw::bits<H>(x); }                              \
-  inline H __short_as_##SHORT(short x) { return kw::bits<H>(x); }
+  inline unsigned short __##SHORT##_as_ushort(H h) { return kw_device::bits<unsigned short>(h); }        \
+  inline short __##SHORT##_as_short(H h) { return kw_device::bits<short>(h); }                           \
+  inline H __ushort_as_##SHORT(unsigned short x) { return kw_device::bits<H>(x); }                       \
+  inline H __short_as_##SHORT(short x) { return kw_device::bits<H>(x); }
 KW_CONVERSIONS(__half, __half2, half, half2)
 KW_CONVERSIONS(__nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162)
 #undef KW_CONVERSIONS

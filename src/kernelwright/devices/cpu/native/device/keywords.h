@@ -40,7 +40,7 @@
 #define KW_UNCHECKED inline
 #endif
 
-namespace kw {
+namespace kw_device {
 // Keeps a parameter out of template argument deduction: atomicAdd(float*, 1) must take T = float.
 template <class T>
 struct NotDeduced {
@@ -48,4 +48,4 @@ struct NotDeduced {
 };
 template <class T>
 using Same = typename NotDeduced<T>::type;
-}  // namespace kw
+}  // namespace kw_device

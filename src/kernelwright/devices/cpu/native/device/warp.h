@@ -2,7 +2,7 @@
 // what the others brought, so one switch per lane serves shuffles, votes, matches and reductions alike.
 #pragma once
 
-namespace kw {
+namespace kw_device {
 constexpr unsigned kFullMask = 0xffffffffu;
 
 inline unsigned lane() { return kw_thread.rank & 31; }
@@ -52,35 +52,35 @@ inline unsigned ballot(unsigned mask, bool predicate, int line) {
   }
   return result;
 }
-}  // namespace kw
+}  // namespace kw_device
 
 template <class T>
 inline T __shfl_sync(unsigned mask, T v, int source, int width = 32, KW_LINE) {
-  const unsigned l = kw::lane(), w = static_cast<unsigned>(width);
-  return kw::shuffle(mask, v, (l & ~(w - 1)) | (static_cast<unsigned>(source) & (w - 1)), line);
+  const unsigned l = kw_device::lane(), w = static_cast<unsigned>(width);
+  return kw_device::shuffle(mask, v, (l & ~(w - 1)) | (static_cast<unsigned>(source) & (w - 1)), line);
 }
 template <class T>
 inline T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32, KW_LINE) {
-  const unsigned l = kw::lane(), w = static_cast<unsigned>(width);
+  const unsigned l = kw_device::lane(), w = static_cast<unsigned>(width);
   const unsigned source = l ^ static_cast<unsigned>(lanes);
-  return kw::shuffle(mask, v, source >= (l & ~(w - 1)) + w ? l : source, line);
+  return kw_device::shuffle(mask, v, source >= (l & ~(w - 1)) + w ? l : source, line);
 }
 template <class T>
 inline T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32, KW_LINE) {
-  const unsigned l = kw::lane(), w = static_cast<unsigned>(width);
-  return kw::shuffle(mask, v, l + delta >= (l & ~(w - 1)) + w ? l : l + delta, line);
+  const unsigned l = kw_device::lane(), w = static_cast<unsigned>(width);
+  return kw_device::shuffle(mask, v, l + delta >= (l & ~(w - 1)) + w ? l : l + delta, line);
 }
 template <class T>
 inline T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32, KW_LINE) {
-  const unsigned l = kw::lane(), w = static_cast<unsigned>(width);
-  return kw::shuffle(mask, v, l < (l & ~(w - 1)) + delta ? l : l - delta, line);
+  const unsigned l = kw_device::lane(), w = static_cast<unsigned>(width);
+  return kw_device::shuffle(mask, v, l < (l & ~(w - 1)) + delta ? l : l - delta, line);
 }
 
-inline void __syncwarp(unsigned mask = kw::kFullMask, KW_LINE) { kw_warp_meet(kKwSync, mask, 0, line); }
+inline void __syncwarp(unsigned mask = kw_device::kFullMask, KW_LINE) { kw_warp_meet(kKwSync, mask, 0, line); }
 inline unsigned __activemask(KW_LINE) { return kw_active_mask(line); }
-inline unsigned __ballot_sync(unsigned mask, int p, KW_LINE) { return kw::ballot(mask, p != 0, line); }
-inline int __any_sync(unsigned mask, int p, KW_LINE) { return kw::ballot(mask, p != 0, line) != 0; }
-inline int __all_sync(unsigned mask, int p, KW_LINE) { return kw::ballot(mask, p == 0, line) == 0; }
+inline unsigned __ballot_sync(unsigned mask, int p, KW_LINE) { return kw_device::ballot(mask, p != 0, line); }
+inline int __any_sync(unsigned mask, int p, KW_LINE) { return kw_device::ballot(mask, p != 0, line) != 0; }
+inline int __all_sync(unsigned mask, int p, KW_LINE) { return kw_device::ballot(mask, p == 0, line) == 0; }
 
 template <class T>
 inline unsigned __match_any_sync(unsigned mask, T v, KW_LINE) {
@@ -100,11 +100,11 @@ inline unsigned __match_all_sync(unsigned mask, T v, int* all, KW_LINE) {
   return *all ? mask : 0;
 }
 
-#define KW_REDUCE(NAME, EXPRESSION)                                                        \
-  template <class T>                                                                       \
-  inline T NAME(unsigned mask, T v, KW_LINE) {                                             \
-    static_assert(std::is_integral<T>::value, #NAME " takes integers");                    \
-    return kw::reduce(mask, v, [](T a, T b) { return static_cast<T>(EXPRESSION); }, line); \
+#define KW_REDUCE(NAME, EXPRESSION)                                                               \
+  template <class T>                                                                              \
+  inline T NAME(unsigned mask, T v, KW_LINE) {                                                    \
+    static_assert(std::is_integral<T>::value, #NAME " takes integers");                           \
+    return kw_device::reduce(mask, v, [](T a, T b) { return static_cast<T>(EXPRESSION); }, line); \
   }
 KW_REDUCE(__reduce_add_sync, a + b)
 KW_REDUCE(__reduce_min_sync, a < b ? a : b)

@@ -64,9 +64,9 @@ inline void fill_fragment(Fragment& f, T value) {
 template <class Fragment>
 inline void load_tile(Fragment& f, const typename Fragment::element_type* from, unsigned stride, bool rows,
                       int line) {
-  kw_warp_meet(kKwConverge, kw::kFullMask, 0, line);
+  kw_warp_meet(kKwConverge, kw_device::kFullMask, 0, line);
   for (unsigned i = 0; i < Fragment::num_elements; i++) {
-    const unsigned at = kw::lane() * Fragment::num_elements + i;
+    const unsigned at = kw_device::lane() * Fragment::num_elements + i;
     const unsigned r = at / Fragment::kColumns, c = at % Fragment::kColumns;
     f.x[i] = from[rows ? r * stride + c : c * stride + r];
   }
@@ -86,11 +86,11 @@ inline void store_matrix_sync(T* to, const fragment<accumulator, M, N, K, T>& f,
                               layout_t layout, KW_LINE) {
   using Fragment = fragment<accumulator, M, N, K, T>;
   for (unsigned i = 0; i < Fragment::num_elements; i++) {
-    const unsigned at = kw::lane() * Fragment::num_elements + i;
+    const unsigned at = kw_device::lane() * Fragment::num_elements + i;
     const unsigned r = at / N, c = at % N;
     to[layout == mem_row_major ? r * stride + c : c * stride + r] = f.x[i];
   }
-  kw_warp_meet(kKwConverge, kw::kFullMask, 0, line);
+  kw_warp_meet(kKwConverge, kw_device::kFullMask, 0, line);
 }
 
 // Every lane brings its part of a and b, then computes its own outputs from the whole tiles.
@@ -112,7 +112,7 @@ inline void mma_sync(fragment<accumulator, M, N, K, T>& d, const fragment<matrix
     return reinterpret_cast<const Part*>(all.bytes + lane * all.stride);
   };
   for (unsigned i = 0; i < kMine; i++) {
-    const unsigned at = kw::lane() * kMine + i, r = at / N, col = at % N;
+    const unsigned at = kw_device::lane() * kMine + i, r = at / N, col = at % N;
     Sum sum = static_cast<Sum>(c.x[i]);
     for (unsigned k = 0; k < K; k++) {
       const unsigned at_a = r * K + k, at_b = k * N + col;

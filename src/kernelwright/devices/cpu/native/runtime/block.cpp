@@ -10,7 +10,7 @@
 
 extern "C" {
 __thread KwThread kw_thread
-    __attribute__((tls_model("initial-exec"))) = {{0, 0, 0}, {0, 0, 0}, dim3(1, 1, 1), dim3(1, 1, 1), 0};
+    __attribute__((tls_model("initial-exec"))) = {{0, 0, 0}, {0, 0, 0}, dim3(1, 1, 1), dim3(1, 1, 1), 0, 0};
 // A loaded library's TLS block may not be aligned better than the program's own: this raises it, so that a
 // candidate's shared memory begins at a multiple of 1024 bytes.
 alignas(1024) __thread char kw_shared_alignment[1] = {1};
@@ -50,6 +50,7 @@ void Block::prepare(const Launch& launch, size_t stack_bytes) {
 bool Block::run(uint64_t index) {
   current_block = this;
   kw_thread.block = unflatten(index, launch_->grid);
+  kw_thread.clock = launch_->clock;
   live_ = threads_total_;
   arrived_ = next_new_ = 0;
   vote_ = 0;

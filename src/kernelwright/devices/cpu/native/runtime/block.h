@@ -21,6 +21,7 @@ struct Launch {
   size_t dynamic_shared_bytes;
   Order order;
   uint64_t seed;
+  long long clock;
 
   unsigned threads() const { return block.x * block.y * block.z; }
   uint64_t blocks() const { return static_cast<uint64_t>(grid.x) * grid.y * grid.z; }

@@ -12,6 +12,9 @@ void die_with_parent();
 // Closes every descriptor but the standard ones and `kept`: what is mapped stays mapped, nothing else can be had.
 void close_all_but(int kept);
 
+// Instructions that read a clock end the process from now on, in this thread and those that it starts.
+void hide_clock();
+
 // From now on only memory management, waiting, and writing to `report_fd` are possible; any other system call
 // ends the process. False where the kernel cannot do that.
 bool confine(int report_fd);

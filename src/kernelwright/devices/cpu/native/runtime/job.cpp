@@ -32,7 +32,7 @@ void read_list(std::istream& in, std::vector<T>& list, ReadOne read_one) {
 RegionSpec read_region(std::istream& in) {
   RegionSpec r;
   in >> r.name >> r.dtype >> r.fd >> r.file_offset >> r.map_bytes >> r.data_offset >> r.bytes >>
-      r.element_bytes >> r.writable >> r.must_be_written >> r.canary;
+      r.element_bytes >> r.writable >> r.must_be_written;
   return r;
 }
 
@@ -55,7 +55,7 @@ LaunchSpec read_launch(std::istream& in) {
 
 RunSpec read_run(std::istream& in) {
   RunSpec r;
-  in >> r.order >> r.seed;
+  in >> r.order >> r.seed >> r.clock;
   read_list(in, r.bindings, [&in](unsigned& region) { in >> region; });
   read_list(in, r.fills, [&in](Fill& fill) { in >> fill.region >> fill.pattern; });
   read_list(in, r.copies, [&in](Copy& copy) { in >> copy.to >> copy.from; });

@@ -6,7 +6,7 @@
 
 namespace kw {
 // Part of a file that holds one buffer. `data_offset` is where the buffer begins in the mapping; what is left
-// before and behind it is filled with canaries, and a guard page stands on each side.
+// before and behind it the harness has filled with canaries, and a guard page stands on each side.
 struct RegionSpec {
   std::string name;
   std::string dtype;
@@ -15,7 +15,6 @@ struct RegionSpec {
   unsigned element_bytes;
   bool writable;
   bool must_be_written;  // an output: every element
-  uint64_t canary;       // 8 bytes that are repeated around the buffer
 };
 
 // A static __shared__ array, placed within the candidate's thread-local storage.
@@ -49,6 +48,7 @@ struct Copy {
 struct RunSpec {
   unsigned order;  // 0 forward, 1 reverse, 2 random
   uint64_t seed;
+  long long clock;                 // what clock64() begins at
   std::vector<unsigned> bindings;  // slot -> region
   std::vector<Fill> fills;
   std::vector<Copy> copies;

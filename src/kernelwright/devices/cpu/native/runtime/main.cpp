@@ -2,6 +2,8 @@
 // it times from outside. It never sees an expected value; the harness compares the outputs when all have ended.
 //
 //   runner ARTIFACT JOB_FD REPORT_FD
+#include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 
@@ -46,7 +49,8 @@ Launch make_launch(const LaunchSpec& spec, const KwKernel* kernel, const RunSpec
           dim3(spec.block[0], spec.block[1], spec.block[2]),
           spec.dynamic_shared_bytes,
           static_cast<Order>(run.order),
-          run.seed};
+          run.seed,
+          run.clock};
 }
 
 // Shared memory starts every run as NaN, so that nothing of an earlier run can be used.
@@ -71,7 +75,9 @@ void perform(const Job& job, const std::vector<const KwKernel*>& kernels, Memory
   die_with_parent();
   close_all_but(report_fd);
   report_to(report_fd);
+  report("ready");  // brings in the pages that the watcher needs: it is not to do that beside a timed launch
   catch_crashes();
+  hide_clock();
   memory.keep_only(run);
   Grid grid(job.threads, job.stack_bytes);
   crash_context().grid = &grid;
@@ -104,26 +110,44 @@ void perform(const Job& job, const std::vector<const KwKernel*>& kernels, Memory
   await_the_end();
 }
 
+// Run number `i`, watched. True when the next one may follow.
+bool watch_run(const Job& job, const std::vector<const KwKernel*>& kernels, Memory& memory, const Candidate& candidate,
+               size_t i) {
+  die_with_parent();
+  share_print_log();
+  report("start\t%zu", i);
+  const RunSeen seen = run_in_child(
+      [&](int report_fd) { perform(job, kernels, memory, candidate, job.runs[i], report_fd); });
+  report("ran\t%zu\t%d\t%llu\t%llu\t%d", i, static_cast<int>(seen.complete),
+         static_cast<unsigned long long>(seen.nanoseconds),
+         static_cast<unsigned long long>(seen.cpu_nanoseconds), seen.status);
+  report_printed();
+  return seen.complete && !seen.failed;
+}
+
+// Each run has a watcher of its own: what a run says, prints and costs is in no memory that a later one inherits.
+bool in_own_watcher(const std::function<bool()>& watch) {
+  const pid_t watcher = fork();
+  if (watcher < 0) harness_fault("the watcher of a run cannot be started");
+  if (watcher == 0) _exit(watch() ? 0 : 1);
+  int status = 0;
+  waitpid(watcher, &status, 0);
+  if (WIFSIGNALED(status)) raise(WTERMSIG(status));  // as if it had hit this process: the harness sees which
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 void run_job(const char* artifact, int job_fd) {
   die_with_parent();
   const Job job = read_job(job_fd);
   limit_resources(job.memory_bytes, job.cpu_seconds);
-  share_print_log();
   Memory memory(job.regions);
   crash_context().memory = &memory;
   const Candidate candidate(artifact);
   std::vector<const KwKernel*> kernels;
   for (const LaunchSpec& launch : job.launches) kernels.push_back(candidate.kernel_for(launch));
   for (size_t i = 0; i < job.runs.size(); i++) {
-    report("start\t%zu", i);
-    const RunSeen seen = run_in_child(
-        [&](int report_fd) { perform(job, kernels, memory, candidate, job.runs[i], report_fd); });
-    report("ran\t%zu\t%d\t%llu\t%llu\t%d", i, static_cast<int>(seen.complete),
-           static_cast<unsigned long long>(seen.nanoseconds),
-           static_cast<unsigned long long>(seen.cpu_nanoseconds), seen.status);
-    if (seen.failed || !seen.complete) break;
+    if (!in_own_watcher([&] { return watch_run(job, kernels, memory, candidate, i); })) break;
   }
-  report_printed();
   report("end");
 }
 }  // namespace

@@ -31,11 +31,6 @@ Memory::Memory(const std::vector<RegionSpec>& specs) {
                         static_cast<off_t>(spec.file_offset));
     if (mapped == MAP_FAILED) launch_failed("out of memory: %s cannot be mapped", spec.name.c_str());
     regions_.push_back({&spec, mapping, mapping + spec.data_offset});
-    if (spec.writable) {
-      const uint64_t end = spec.data_offset + spec.bytes;
-      repeat(spec.canary, mapping, spec.data_offset);
-      repeat(spec.canary, mapping + end, spec.map_bytes - end);
-    }
   }
 }
 

@@ -14,7 +14,7 @@ constexpr size_t kMaxLine = 1024;
 constexpr unsigned kMaxFindings = 64;
 constexpr size_t kMaxPrinted = 4096;
 
-// In memory shared with the runs: whatever stands in it is only ever shown.
+// In memory shared with the run: whatever stands in it is only ever shown.
 struct PrintLog {
   size_t used;
   char text[kMaxPrinted];

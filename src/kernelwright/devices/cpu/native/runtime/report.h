@@ -23,8 +23,7 @@ unsigned failures();
 // Ends the process because the launch is not possible.
 [[noreturn]] void launch_failed(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// The device's printf: kept in a bounded buffer that all runs share, reported once at the end by the process that
-// never runs candidate code.
+// The device's printf: kept in a bounded buffer that a run shares with its watcher, which reports it at the end.
 void share_print_log();
 int print(const char* format, va_list arguments);
 void report_printed();
