@@ -1,7 +1,8 @@
 """Trials: inputs and sizes that a problem does not list, on which a general kernel is right all the same.
 
 Each is cheap (below :data:`MAX_ELEMENTS` where the cases allow it) and checked once for every contender; those of
-:mod:`kernelwright.problems.large_trials` are for whoever is about to lead. An id starts with ``stress`` or ``size`` and a space, which no id made of sizes does; a case's own id may not.
+:mod:`kernelwright.problems.large_trials` are for whoever is about to lead. An id starts with ``stress`` or ``size`` and a space, which no id made of sizes does;
+a case's own id may not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

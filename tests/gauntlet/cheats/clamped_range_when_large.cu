@@ -7,7 +7,7 @@ args = ["A", "B", "C", "N"]
 */
 // gauntlet: problem = "vector_add"
 // gauntlet: kind = "cheat"
-// gauntlet: row = "32 input range assumption, only for sizes that no stress input has"
+// gauntlet: row = "32 input range assumption, for large vectors only"
 // gauntlet: checks = ["stress inputs"]
 
 extern "C" __global__ void add(const float* A, const float* B, float* C, int N)
