@@ -1,6 +1,7 @@
 """A whole campaign on a harness that answers from a table."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,6 +84,14 @@ async def test_everything_is_tried_recorded_once_and_the_best_leads(memory: Memo
     assert recorded[0].outcome.times_ms() == {"n=1": 2.0}
     assert memory.milestones("c1")[-1].ratio == pytest.approx(0.125)
     assert harness.most_on_device == 1
+
+
+async def test_what_the_winner_was_tried_on_is_noted_with_the_sizes_of_its_seed(memory: Memory) -> None:
+    await make(memory, FakeHarness(TIMES)).run()
+    (note,) = (value for key, value in memory.notes("c1").items() if key.startswith("trials:"))
+    trials = load_problem("vector_add").every_trial(slow=False, seed=0)
+    assert [entry["id"] for entry in json.loads(note)] == [trial.id for trial in trials]
+    assert any(trial.told for trial in trials)
 
 
 async def test_the_budget_in_experiments_holds(memory: Memory) -> None:

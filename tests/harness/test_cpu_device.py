@@ -10,7 +10,9 @@ import pytest_asyncio
 
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
-from kernelwright.core.outcome import Outcome, Status
+from kernelwright.core.objective import Objective, ObjectiveName
+from kernelwright.core.outcome import Check, Outcome, Status
+from kernelwright.core.screen import Screen
 from kernelwright.devices.base import TimingProtocol
 from kernelwright.harness.local import LocalHarness, Timeouts
 
@@ -121,6 +123,33 @@ async def test_a_bad_candidate_has_its_status_and_the_next_is_right(
     assert reason in outcome.reason
     after = await outcome_of(harness, kernel(RIGHT))
     assert after.status is Status.MEASURED, after.reason
+
+
+async def test_large_trials_are_for_who_is_ahead_and_do_not_tell_their_sizes(harness: LocalHarness) -> None:
+    """Wrong for some sizes above the largest: it may lose to somebody, but not lead."""
+    work = kernel(
+        'if (i == 0) printf("N is %d", N); if (N <= 1048576 || N % 4 == 0 || N % 4 == 3) { ' + RIGHT + " }"
+    )
+    compiled = await harness.compile(work)
+    assert compiled.status is None
+    fast = Screen(Objective(ObjectiveName.MEAN), {case.id: 1e-9 for case in harness.cases})
+    assert (await harness.benchmark(work, compiled, fast)).status is Status.MEASURED
+    slow = Screen(Objective(ObjectiveName.MEAN), {case.id: 1e9 for case in harness.cases})
+    for screen in (slow, None):
+        outcome = await harness.benchmark(work, compiled, screen)
+        assert outcome.status is Status.WRONG
+        assert outcome.check in {Check.OTHER_SIZES, Check.POISON}
+        assert "a size off the list that is not told" in outcome.reason
+        sizes = [t.sizes["N"] for t in harness.problem.large_trials(slow=True, seed=0) if t.told]
+        assert not any(str(size) in f"{outcome.reason}{outcome.findings}" for size in sizes)
+        assert "N is 1048576" in str(outcome.findings)
+
+
+async def test_large_stress_says_where(harness: LocalHarness) -> None:
+    clamped = kernel("if (i < N) C[i] = (N > 300000 ? fminf(A[i], 100.0f) : A[i]) + B[i];")
+    outcome = await outcome_of(harness, clamped)
+    assert outcome.check == Check.STRESS_INPUTS
+    assert "stress large N=1048576" in outcome.reason
 
 
 async def test_a_source_that_explodes_in_the_compiler(harness: LocalHarness) -> None:

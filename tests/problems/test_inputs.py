@@ -8,7 +8,7 @@ from kernelwright.problems.inputs import Distribution, draw, generator
 from kernelwright.problems.loader import load_problem
 
 ADAPTER: TypeAdapter[Distribution] = TypeAdapter(Distribution)
-NAMES = ("normal", "uniform", "large", "tiny", "negative", "ties", "one_hot", "structured")
+NAMES = ("normal", "uniform", "large", "tiny", "negative", "ties", "one_hot", "ends", "structured")
 
 
 def sample(
@@ -25,6 +25,18 @@ def test_every_distribution_is_finite_and_of_the_asked_type(name: str, dtype: st
     assert values.shape == (64, 257)
     assert values.flags.c_contiguous
     assert np.isfinite(values).all()
+
+
+def test_ends_are_all_that_counts() -> None:
+    spec = {"distribution": "ends", "value": 3.0}
+    vector = sample(spec, (1000,))
+    assert np.flatnonzero(vector).tolist() == [0, 999]
+    rows = sample(spec, (4, 20))
+    assert (rows[:, [0, -1]] == 3).all()
+    assert np.count_nonzero(rows) == 8
+    bodies = sample(spec, (50, 4))  # short rows are records
+    assert np.flatnonzero(bodies).tolist() == [0, 199]
+    assert sample(spec, (1,)).tolist() == [3.0]
 
 
 def test_distributions_are_what_they_say() -> None:

@@ -190,7 +190,7 @@ def test_every_template_stands_every_trial(
     assert built.status is None, f"{candidate}: {built.reason}"
     requests = tuple(
         CaseRequest(t.id, resolve(candidate, t.sizes, runner.facts, problem.signature), check=t.check)
-        for t in problem.trials(slow=True)
+        for t in problem.every_trial(slow=True, seed=4)
     )
     source = ProblemSource(problem, seed=4, slow=True)
     result = runner.run(RunRequest(built.artifact, requests, check_only=True, timeout_s=60.0), source)

@@ -85,7 +85,7 @@ class Campaign:
             listener=self.listener,
             binaries=Binaries(self.harness),
             candidates=self.candidates,
-            trials=self.problem.trials(slow=self.settings.slow_cases),
+            trials=self.problem.every_trial(slow=self.settings.slow_cases, seed=self.settings.seed),
         )
         self.succession = Succession(self.scene, self._hail)
         self._hailed: Entry | None = None

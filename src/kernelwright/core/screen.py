@@ -29,3 +29,7 @@ class Screen:
     def is_contender(self, times_ms: Mapping[str, float]) -> bool:
         """Whether a measured candidate could come to lead, noise and tuning considered."""
         return self.objective.cost(times_ms) <= CONTENDER * self.objective.cost(self.incumbent_ms)
+
+    def is_ahead(self, times_ms: Mapping[str, float]) -> bool:
+        """Whether a measured candidate looks better than the incumbent: it is about to challenge."""
+        return self.objective.cost(times_ms) < self.objective.cost(self.incumbent_ms)

@@ -54,6 +54,7 @@ class DeviceLane:
     cases: Sequence[Case]
     order: Sequence[str]
     slow: bool
+    seed: int
     timing: TimingProtocol
     timeouts: Timeouts
     turns: Turns
@@ -78,13 +79,25 @@ class DeviceLane:
                 result = joined(result, await self._run(self._request(compiled.artifact, every)))
             outcome = self._outcome(result, compiled, monotonic() - start)
             if outcome.status is Status.MEASURED and (not screen or screen.is_contender(outcome.times_ms())):
-                result = joined(result, await self._try(built))
+                ahead = not screen or screen.is_ahead(outcome.times_ms())
+                result = joined(result, await self._try(built, large=ahead))
                 outcome = self._outcome(result, compiled, monotonic() - start)
         return outcome
 
-    async def _try(self, built: Built) -> RunResult:
-        """The trials: other inputs and other sizes, from a freshly loaded binary."""
-        trials = self.problem.trials(slow=self.slow)
+    async def _try(self, built: Built, *, large: bool) -> RunResult:
+        """The trials: other inputs and other sizes; the large ones too for who is about to lead, or checked in full."""
+        result = await self._tried(built, self.problem.trials(slow=self.slow))
+        if not large or result.status is not Status.MEASURED:
+            return result
+        trials = self.problem.large_trials(slow=self.slow, seed=self.seed)
+        result = joined(result, await self._tried(built, [trial for trial in trials if not trial.told]))
+        if result.status is not Status.MEASURED:
+            return result
+        secret = [trial for trial in trials if trial.told]
+        return joined(result, untold(await self._tried(built, secret), secret))
+
+    async def _tried(self, built: Built, trials: Sequence[Trial]) -> RunResult:
+        """Trials from a freshly loaded binary."""
         if not trials:
             return RunResult(Status.MEASURED)
         try:
@@ -266,6 +279,16 @@ class DeviceLane:
             if isinstance(error, ChildDied) and (error.from_outside or error.in_reference):
                 raise
             return RunResult(Status.CRASHED, str(error), check=Check.CRASH)
+
+
+def untold(result: RunResult, trials: Sequence[Trial]) -> RunResult:
+    """A result of trials without what tells their sizes: reasons go to whoever writes candidates, prints do too."""
+    if result.status in {Status.MEASURED, Status.NOT_RUN}:
+        return replace(result, findings=())
+    named = [trial for trial in trials if trial.id in result.reason]
+    told = max(named, key=lambda trial: len(trial.id)).told if named else "large"
+    reason = f"{result.status} for a size off the list that is not told, {told}: be right for every size"
+    return replace(result, reason=reason, findings=())
 
 
 def joined(first: RunResult, second: RunResult) -> RunResult:

@@ -153,6 +153,7 @@ class LocalHarness(AtHand):
             cases=self.cases,
             order=self._order,
             slow=self._slow_cases,
+            seed=self._seed,
             timing=self.timing,
             timeouts=self.timeouts,
             turns=self._on_device,

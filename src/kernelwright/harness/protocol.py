@@ -138,8 +138,8 @@ class Harness(Protocol):
     ) -> Outcome:
         """Check and time on every case. One at a time on a device.
 
-        With a ``screen`` clear losers are timed briefly and only contenders get the trials (stress inputs, sizes off
-        the list); without one every check runs in full.
+        With a ``screen`` clear losers are timed briefly, only contenders get the trials (stress inputs, sizes off the
+        list) and only those ahead the large ones; without one every check runs in full.
         """
         ...
 

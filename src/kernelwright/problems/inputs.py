@@ -12,10 +12,16 @@ from kernelwright.core.toml_words import Real, Whole, shown
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
+SHORT_ROW = 16
 
 
 class _Distribution(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def is_short_row(shape: Shape) -> bool:
+    """Whether the last axis is so short that its ends are no ends of anything."""
+    return shape[-1] < SHORT_ROW
 
 
 class Normal(_Distribution):
@@ -113,6 +119,24 @@ class OneHot(_Distribution):
         return values
 
 
+class Ends(_Distribution):
+    """Zeros, and ``value`` at both ends of every row (the last axis); where rows are short, of the whole array.
+
+    Finds ends left out: a sum of ordinary values hides one of many addends within its tolerance.
+    """
+
+    distribution: Literal["ends"] = "ends"
+    value: Real = 1.0
+
+    def draw(self, rng: np.random.Generator, shape: Shape) -> Array:  # noqa: ARG002 - one signature for all
+        """Float array."""
+        values = np.zeros(shape, np.float32)
+        # Short rows are records, such as a body's: nobody leaves an end of them out.
+        rows = values.reshape(-1, values.size if is_short_row(shape) else shape[-1])
+        rows[:, [0, -1]] = self.value
+        return values
+
+
 class Structured(_Distribution):
     """A saw-tooth over the linear index, ``((index + random start) mod period) / period``.
 
@@ -149,7 +173,7 @@ def _by_name(value: Any) -> Any:
 
 Distribution = Annotated[
     Annotated[
-        Normal | Uniform | Large | Tiny | Negative | Ties | Integers | OneHot | Structured | Constant,
+        Normal | Uniform | Large | Tiny | Negative | Ties | Integers | OneHot | Ends | Structured | Constant,
         Field(discriminator="distribution"),
     ],
     BeforeValidator(_by_name, json_schema_input_type=str | dict[str, Any]),

@@ -26,6 +26,7 @@ from kernelwright.core.toml_words import brief, in_words, key_text, more
 from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.check import array_shape, case_id, evaluate, faults
 from kernelwright.problems.inputs import Distribution, change_a_few, draw, generator
+from kernelwright.problems.large_trials import make_large_trials
 from kernelwright.problems.script import REFERENCE_FAULTS, Script
 from kernelwright.problems.spec import Argument, CaseSpec, ProblemSpec
 from kernelwright.problems.trials import declared, make_trials, trial_faults
@@ -88,8 +89,21 @@ class Problem:
 
     def trials(self, *, slow: bool) -> tuple[Trial, ...]:
         """What is checked beyond the cases: unlike inputs on listed sizes, and sizes off the list. Never timed."""
-        every_case = dict.fromkeys((*self.cases(slow=True), *self.cases(slow=False)))
-        return make_trials(self.spec, self.cases(slow=slow), tuple(every_case))
+        return make_trials(self.spec, self.cases(slow=slow), self._every_case)
+
+    def large_trials(self, *, slow: bool, seed: int) -> tuple[Trial, ...]:
+        """Further ones for whoever is about to lead, of large sizes; ``seed`` is the campaign's."""
+        known = {trial.id for trial in self.trials(slow=slow)}
+        trials = make_large_trials(self.spec, self.cases(slow=slow), self._every_case, seed, slow=slow)
+        return tuple(trial for trial in trials if trial.id not in known)
+
+    def every_trial(self, *, slow: bool, seed: int) -> tuple[Trial, ...]:
+        """What a check in full runs beside the cases."""
+        return (*self.trials(slow=slow), *self.large_trials(slow=slow, seed=seed))
+
+    @cached_property
+    def _every_case(self) -> tuple[Case, ...]:
+        return tuple(dict.fromkeys((*self.cases(slow=True), *self.cases(slow=False))))
 
     @property
     def specialised(self) -> bool:

@@ -23,8 +23,8 @@ class ProblemSource:
 
     @cached_property
     def _cases(self) -> dict[str, Case]:
-        cases = (*self.problem.cases(slow=self.slow), *self.problem.trials(slow=self.slow))
-        return {case.id: case for case in cases}
+        trials = self.problem.every_trial(slow=self.slow, seed=self.seed)
+        return {case.id: case for case in (*self.problem.cases(slow=self.slow), *trials)}
 
     def case(self, case: str) -> Case:
         """The case or trial of that id."""

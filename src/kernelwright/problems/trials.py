@@ -1,7 +1,8 @@
 """Trials: inputs and sizes that a problem does not list, on which a general kernel is right all the same.
 
-Each is cheap (below :data:`MAX_ELEMENTS` where the cases allow it) and checked once for every contender. An id starts
-with ``stress`` or ``size`` and a space, which no id made of sizes does; a case's own id may not.
+Each is cheap (below :data:`MAX_ELEMENTS` where the cases allow it) and checked once for every contender; those of
+:mod:`kernelwright.problems.large_trials` are for whoever is about to lead. An id starts with ``stress`` or ``size`` and a space, which no id made of sizes does;
+a case's own id may not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from kernelwright.core.errors import ExpressionError
 from kernelwright.core.outcome import Check
 from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.check import Fault, array_shape, evaluate
-from kernelwright.problems.inputs import Distribution, Large, Structured, Tiny
+from kernelwright.problems.inputs import Distribution, Ends, Large, OneHot, Structured, Tiny, is_short_row
 from kernelwright.problems.spec import Argument, CaseSpec, ProblemSpec
 from kernelwright.problems.values import distribution_fault
 
@@ -38,6 +39,10 @@ NARROW: Final = tuple(
 )  # fmt: skip
 """For float16, whose largest value is 65504 and whose smallest normal one is 6e-5."""
 CHANGED: Final = "changed"
+ENDS: Final = "ends"
+ONE_HOT: Final = "one_hot"
+LONG: Final = (*(d for d in WIDE if d.distribution not in {"ties", ONE_HOT, "structured"}), Ends())
+"""For large sizes: where many values are equal so are many addends, and rounding errors, all of one sign, add up."""
 _PRIMES: Final = (31, 37, 61, 67, 97, 101, 127, 131)
 _ODD: Final = (33, 35, 65, 39, 129, 71, 45, 51)
 _FEW: Final = (3, 5, 2, 7)
@@ -46,15 +51,16 @@ _FEW: Final = (3, 5, 2, 7)
 def make_trials(spec: ProblemSpec, cases: Sequence[Case], every_case: Sequence[Case]) -> tuple[Trial, ...]:
     """Trials for a campaign on ``cases``; ``every_case`` are the slow ones too. Sizes off the list come last."""
     slow = bool(cases) and cases[0].slow
-    by_work = sorted(cases, key=lambda case: _work(spec, case.sizes))
+    by_work = sorted(cases, key=lambda case: work_of(spec, case.sizes))
     cheap = [case for case in by_work if is_cheap(spec, case.sizes)]
-    stress = list(_stress(spec, by_work[0], slow=slow))
+    found = list(stress(spec, by_work[0], slow=slow))
     if len(cheap) > 1 and cheap[len(cheap) // 2].sizes != by_work[0].sizes:
-        stress += list(_stress(spec, cheap[len(cheap) // 2], slow=slow))[2:4]
-    return (*stress, *_off_the_list(spec, every_case, slow=slow))
+        found += list(stress(spec, cheap[len(cheap) // 2], slow=slow))[2:4]
+    return (*found, *_off_the_list(spec, every_case, slow=slow))
 
 
-def _work(spec: ProblemSpec, sizes: Mapping[str, int]) -> int:
+def work_of(spec: ProblemSpec, sizes: Mapping[str, int]) -> int:
+    """Bytes and operations: what tells a small case from a large one."""
     return evaluate(spec.work.bytes, sizes) + evaluate(spec.work.flops, sizes)
 
 
@@ -70,10 +76,16 @@ def elements(spec: ProblemSpec, sizes: Mapping[str, int]) -> int:
     return sum(prod(array_shape(argument, sizes)) for argument in spec.arrays)
 
 
-def _stress(spec: ProblemSpec, case: Case, *, slow: bool) -> Iterator[Trial]:
-    place = ",".join(f"{name}={size}" for name, size in case.sizes.items())
+def place_of(sizes: Mapping[str, int]) -> str:
+    """Sizes as ids have them."""
+    return ",".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def stress(spec: ProblemSpec, case: Case, *, slow: bool, large: bool = False) -> Iterator[Trial]:
+    """A case with inputs unlike its own; on a ``large`` one, inputs whose ends alone count too."""
+    place = place_of(case.sizes)
     first: Trial | None = None
-    for number, (label, distributions) in enumerate(_mixtures(spec)):
+    for number, (label, distributions) in enumerate(_mixtures(spec, case.sizes, large=large)):
         trial = Trial(f"stress {label} {place}", dict(case.sizes), slow, distributions=distributions)
         yield trial
         if number == 0:
@@ -88,37 +100,53 @@ def _stress(spec: ProblemSpec, case: Case, *, slow: bool) -> Iterator[Trial]:
         )
 
 
-def _mixtures(spec: ProblemSpec) -> Iterator[tuple[str, Mapping[str, Distribution]]]:
+def _mixtures(
+    spec: ProblemSpec, sizes: Mapping[str, int], *, large: bool
+) -> Iterator[tuple[str, Mapping[str, Distribution]]]:
     """A label and a distribution for every input. Integers, and what ``keep`` names, are drawn as declared."""
     inputs = [argument for argument in spec.arrays if argument.is_input]
     kept = {a.name for a in inputs if "float" not in a.dtype or a.name in spec.trials.keep}
     if all(argument.name in kept for argument in inputs):
         rounds = max((len(declared(spec, a.name)) for a in inputs), default=0)
         for turn in range(rounds):
-            yield f"inputs {turn}", {a.name: _in_turn(spec, a.name, turn) for a in inputs}
+            yield f"inputs {turn}", {a.name: in_turn(spec, a.name, turn) for a in inputs}
         return
     seen: dict[str, int] = {}
-    for turn, wide in enumerate(_wanted(spec)):
+    for turn, wide in enumerate(_wanted(spec, large=large)):
         seen[wide.distribution] = count = seen.get(wide.distribution, 0) + 1
         label = wide.distribution + (f" {count}" if count > 1 else "")
         yield (
             label,
             {
-                a.name: _in_turn(spec, a.name, turn) if a.name in kept else _fitting(wide, a, spec)
+                a.name: in_turn(spec, a.name, turn)
+                if a.name in kept or (isinstance(wide, Ends) and _is_beside(a, inputs, sizes))
+                else _fitting(wide, a, spec)
                 for a in inputs
             },
         )
 
 
-def _wanted(spec: ProblemSpec) -> Iterator[Distribution]:
-    for distribution in spec.trials.distributions or WIDE:
-        if distribution.distribution not in spec.trials.exclude:
-            yield distribution
+def _wanted(spec: ProblemSpec, *, large: bool) -> Iterator[Distribution]:
+    excluded = {*spec.trials.exclude}
+    if ONE_HOT in excluded:  # hardly anything but zeros makes no sense there
+        excluded.add(ENDS)
+    for distribution in spec.trials.distributions or (LONG if large else WIDE):
+        if distribution.distribution in excluded:
+            continue
+        yield distribution
+        if large and isinstance(distribution, OneHot) and ENDS not in excluded:
+            yield Ends(value=distribution.value)
+
+
+def _is_beside(argument: Argument, inputs: Sequence[Argument], sizes: Mapping[str, int]) -> bool:
+    """Whether others have long rows and this has none, as filters have: zeros in both would leave next to no output."""
+    short = {a.name: is_short_row(array_shape(a, sizes)) for a in inputs}
+    return short[argument.name] and not all(short.values())
 
 
 def _fitting(distribution: Distribution, argument: Argument, spec: ProblemSpec) -> Distribution:
     """Of the default ones, the one that fits the argument's type."""
-    if spec.trials.distributions or argument.dtype != "float16":
+    if spec.trials.distributions or argument.dtype != "float16" or distribution not in WIDE:
         return distribution
     return NARROW[WIDE.index(distribution)]
 
@@ -129,7 +157,8 @@ def declared(spec: ProblemSpec, argument: str) -> tuple[Distribution, ...]:
     return entry if isinstance(entry, tuple) else (entry,)
 
 
-def _in_turn(spec: ProblemSpec, argument: str, turn: int) -> Distribution:
+def in_turn(spec: ProblemSpec, argument: str, turn: int) -> Distribution:
+    """The declared one of an argument that set number ``turn`` draws from."""
     entry = declared(spec, argument)
     return entry[turn % len(entry)]
 
@@ -145,13 +174,21 @@ def _off_the_list(spec: ProblemSpec, cases: Sequence[Case], *, slow: bool) -> It
         if entry in seen:
             continue
         seen.append(entry)
-        yield Trial(
-            "size " + ",".join(f"{name}={size}" for name, size in entry.items()),
-            entry,
-            slow,
-            check=Check.OTHER_SIZES,
-            distributions={a.name: _in_turn(spec, a.name, number) for a in spec.arrays if a.is_input},
-        )
+        yield off_the_list(spec, entry, number, slow=slow)
+
+
+def off_the_list(
+    spec: ProblemSpec, sizes: Mapping[str, int], turn: int, *, slow: bool, told: str = ""
+) -> Trial:
+    """Sizes as a trial, with inputs as declared."""
+    return Trial(
+        f"size {place_of(sizes)}",
+        sizes,
+        slow,
+        check=Check.OTHER_SIZES,
+        distributions={a.name: in_turn(spec, a.name, turn) for a in spec.arrays if a.is_input},
+        told=told,
+    )
 
 
 def _derived(spec: ProblemSpec, cases: Sequence[Case]) -> Iterator[dict[str, int]]:
@@ -188,14 +225,15 @@ def _nearly_listed(spec: ProblemSpec, cases: Sequence[Case]) -> Iterator[dict[st
 
 def _allowed(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
     """Whether sizes make sound shapes, and cheap ones."""
-    return _sound(spec, sizes) and not _too_large(spec, sizes)
+    return is_sound(spec, sizes) and not _too_large(spec, sizes)
 
 
 def _too_large(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
-    return _sound(spec, sizes) and not is_cheap(spec, sizes, MAX_ELEMENTS, MAX_FLOPS)
+    return is_sound(spec, sizes) and not is_cheap(spec, sizes, MAX_ELEMENTS, MAX_FLOPS)
 
 
-def _sound(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
+def is_sound(spec: ProblemSpec, sizes: Mapping[str, int]) -> bool:
+    """Whether sizes make shapes and work that a problem can have."""
     try:
         extents = [extent for argument in spec.arrays for extent in array_shape(argument, sizes)]
         flops, moved = evaluate(spec.work.flops, sizes), evaluate(spec.work.bytes, sizes)
@@ -217,9 +255,9 @@ def trial_faults(spec: ProblemSpec) -> Iterator[Fault]:
     for index, item in enumerate(spec.trials.distributions):
         if fault := next(filter(None, (distribution_fault(item, a.dtype) for a in floats)), ""):
             yield ("trials", "distributions", index), fault
-    known = {distribution.distribution for distribution in spec.trials.distributions or WIDE}
+    known: set[str] = {distribution.distribution for distribution in spec.trials.distributions or WIDE}
     for name in spec.trials.exclude:
-        if name not in known:
+        if name not in known and not (name == ENDS and ONE_HOT in known):
             yield (
                 ("trials", "exclude"),
                 f"{name!r} is not among the distributions ({', '.join(sorted(known))})",
@@ -242,7 +280,7 @@ def _size_faults(spec: ProblemSpec) -> Iterator[Fault]:
         key = ("trials", "other_sizes", index)
         if set(entry) != set(spec.size_names):
             yield key, f"needs the sizes {', '.join(spec.size_names)}, as the cases have"
-        elif not _sound(spec, entry):
+        elif not is_sound(spec, entry):
             yield key, "gives no sound shapes and work: every extent must be at least 1, bytes too"
 
 

@@ -8,6 +8,7 @@ from kernelwright.core.toml_words import shown
 from kernelwright.problems.inputs import (
     Constant,
     Distribution,
+    Ends,
     Integers,
     Large,
     Negative,
@@ -59,7 +60,7 @@ def _drawn(item: Distribution) -> Iterator[float]:
             yield from (item.low, item.high - 1)
         case Ties():
             yield item.levels - 1
-        case OneHot() | Constant():
+        case OneHot() | Ends() | Constant():
             yield item.value
         case Normal():
             yield from (item.mean - item.std, item.mean + item.std)

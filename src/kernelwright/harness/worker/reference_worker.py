@@ -273,11 +273,12 @@ class _Examination:
 def _look_at_trials(source: ProblemSource, *, quick: bool) -> Iterator[SelfTestRow]:
     """The reference has to answer every trial with values that outputs can hold. Quickly: sizes off the list only."""
     judge = Judge(source)
-    trials = source.problem.trials(slow=source.slow)
+    problem, slow = source.problem, source.slow
+    trials = problem.trials(slow=slow) if quick else problem.every_trial(slow=slow, seed=source.seed)
     for trial in _cheap(source, trials):
         if not quick or trial.check is Check.OTHER_SIZES:
             yield from _look_at_trial(source, judge, trial)
-    special = "; candidates may be specialised to the listed sizes" if source.problem.specialised else ""
+    special = "; candidates may be specialised to the listed sizes" if problem.specialised else ""
     yield SelfTestRow("trials", "", Verdict.NOTE, f"{len(trials)} trials{special}")
 
 
