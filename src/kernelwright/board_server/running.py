@@ -14,6 +14,13 @@ from typing import Final
 import uvicorn
 
 from kernelwright.board_server.app import make_app
+from kernelwright.board_server.connections import (
+    KEEP_ALIVE_S,
+    Connection,
+    Gate,
+    Listener,
+    most_connections,
+)
 from kernelwright.board_server.evaluator import Bench, Evaluator, OpenBench
 from kernelwright.board_server.opening import only_server
 from kernelwright.board_server.records import Draft, Listing, Rules
@@ -27,9 +34,6 @@ from kernelwright.leaderboard.base import State
 
 RESERVED: Final = frozenset({"api", "submissions"})
 COMPILE_WORKERS: Final = 8
-CONNECTIONS: Final = 1000
-KEEP_ALIVE_S: Final = 75
-"""Longer than clients keep an idle connection: a request must not meet a server that is just closing it."""
 
 
 @dataclass(frozen=True)
@@ -74,21 +78,23 @@ async def serve(
 
     Raises UserError and HarnessError where it cannot begin.
     """
-    with _listening(settings.host, settings.port) as listener, only_server(settings.data) as keep:
+    gate = Gate(most_connections(), notify)
+    with _listening(settings.host, settings.port, gate) as listener, only_server(settings.data) as keep:
         await _examine(settings, notify)
         opener = open_bench or partial(open_local, notify=notify, strict=settings.strict)
         async with running(settings, notify, opener) as (service, work):
             config = uvicorn.Config(
                 make_app(service, notify),
-                log_level="warning",
+                http=Connection,
+                ws="none",
+                log_level="error",  # a warning for each strange request would fill the disk
                 access_log=False,
                 lifespan="off",
                 server_header=False,
-                limit_concurrency=CONNECTIONS,
                 timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=3,
             )
-            server = _Server(config)
+            server = _Server(config, gate)
             for task in work:
                 task.add_done_callback(lambda _: setattr(server, "should_exit", True))
             keep()
@@ -114,6 +120,15 @@ async def _examine(settings: Settings, notify: Callable[[str], None]) -> None:
 class _Server(uvicorn.Server):
     """Ends on a signal by itself; uvicorn would raise it once more, and nothing could be put away."""
 
+    def __init__(self, config: uvicorn.Config, gate: Gate) -> None:
+        super().__init__(config)
+        self._gate = gate
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        self._gate.tell()
+        return await super().on_tick(counter)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Until it has ended."""
@@ -128,11 +143,11 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
+def _listening(host: str, port: int, gate: Gate) -> Iterator[Listener]:
     """Bound before anything slow begins. Raises UserError."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((host, port), family=family, backlog=2048)
+        listener = Listener(socket.create_server((host, port), family=family, backlog=2048), gate)
     except OSError as error:
         raise UserError(f"--host {host} --port {port}: cannot listen there: {error.strerror}") from None
     with listener:
