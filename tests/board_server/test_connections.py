@@ -83,6 +83,7 @@ async def test_half_requests_of_one_address_leave_room_for_others(data: Path) ->
             each.close()
         assert asked(url, "127.0.0.1") == 200
         assert process.stdout is not None
+        assert process.stdout.readline().startswith("vector_add: has no deadline")
         said = process.stdout.readline()
         process.kill()
         assert said.startswith("connections turned away: ")
@@ -182,7 +183,7 @@ async def test_rubbish_gets_one_line_and_writes_none(
         writer.close()
         assert head.startswith(b"HTTP/1.1 400")
         assert list(json.loads(body)) == ["error"]
-        assert len(said) == 1
+        assert len(said) == 2
     assert capfd.readouterr() == ("", "")
 
 

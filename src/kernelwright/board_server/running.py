@@ -26,6 +26,7 @@ from kernelwright.board_server.opening import only_server
 from kernelwright.board_server.records import Draft, Listing, Rules
 from kernelwright.board_server.service import Service
 from kernelwright.board_server.store import Store
+from kernelwright.board_server.text import local_time
 from kernelwright.core.errors import UserError
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
@@ -99,6 +100,8 @@ async def serve(
                 task.add_done_callback(lambda _: setattr(server, "should_exit", True))
             keep()
             notify(f"board: {_url(listener)}")
+            for line in _deadlines(service):
+                notify(line)
             await server.serve(sockets=[listener])
             for task in work:
                 if task.done():
@@ -154,6 +157,17 @@ def _listening(host: str, port: int, gate: Gate) -> Iterator[Listener]:
         yield listener
 
 
+def _deadlines(service: Service) -> Iterator[str]:
+    """What whoever serves a board should see, also where the file has it from an earlier start."""
+    for problem in service.listings:
+        if (deadline := service.store.deadline(problem)) is None:
+            yield f"{problem}: has no deadline: sources stay closed"
+        elif service.over(problem):
+            yield f"{problem}: its deadline passed at {local_time(deadline)}: nothing more is taken, sources are open"
+        else:
+            yield f"{problem}: takes submissions until {local_time(deadline)}, then opens their sources"
+
+
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -175,12 +189,14 @@ async def running(
     try:
         for listing in settings.listings:
             store.adopt(listing)
+        deadlines = {name: store.agreed_deadline(name, settings.rules.deadline) for name in listings}
         store.resume()
         for device in settings.devices:
             evaluators[device] = Evaluator(store, device, listings, open_bench, notify)
             await evaluators[device].prepare()
             for listing in settings.listings:
                 _enter_library(store, listing.library(device))
+        store.keep_deadlines(deadlines)
         work += [asyncio.create_task(evaluator.run()) for evaluator in evaluators.values()]
         yield Service(store, listings, evaluators, settings.rules), work
     finally:
