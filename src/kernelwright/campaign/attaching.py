@@ -67,7 +67,7 @@ async def attached(
     if settings.board is None:
         yield None
         return
-    board = open_board(settings.board, problem, judge_host_code)
+    board = open_board(settings.board, problem, judge_host_code, told)
     try:
         info = await _info(board, settings.board, before, told)
         known = (

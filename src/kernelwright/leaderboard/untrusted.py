@@ -1,5 +1,6 @@
 """What a board's server says is data: bounded lines, JSON without the credential, and records or one error."""
 
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -22,27 +23,29 @@ def line(text: str, limit: int = LINE) -> str:
     return short if len(short) <= limit else f"{short[: limit - 1]}…"
 
 
-def parse_json(data: bytes, secret: Secret | None, where: str) -> JsonValue:
-    """JSON of a stranger, without the credential and :data:`NOT_READ`. Raises BoardError; it quotes nothing."""
+def parse_json(data: bytes, hidden: Sequence[Secret], where: str) -> JsonValue:
+    """JSON of a stranger, without credentials and :data:`NOT_READ`. Raises BoardError; it quotes nothing."""
     try:
         value = from_json(data, allow_inf_nan=False)
     except ValueError:
         value = NotImplemented
     if value is NotImplemented:
         raise BoardError(f"{where}: the answer is no JSON")
-    return _scrub(value, secret)
+    return scrubbed(value, hidden)
 
 
-def _scrub(value: JsonValue, secret: Secret | None) -> JsonValue:
-    """The parser bounds the depth."""
+def scrubbed(value: JsonValue, hidden: Sequence[Secret]) -> JsonValue:
+    """Without credentials and :data:`NOT_READ`; the parser bounds the depth."""
     match value:
         case str():
-            return secret.hide(value) if secret else value
+            for secret in hidden:
+                value = secret.hide(value)
+            return value
         case list():
-            return [_scrub(item, secret) for item in value]
+            return [scrubbed(item, hidden) for item in value]
         case dict():
-            items = ((secret.hide(k) if secret else k, v) for k, v in value.items())
-            return {k: _scrub(v, secret) for k, v in items if k not in NOT_READ}
+            items = ((str(scrubbed(k, hidden)), v) for k, v in value.items())
+            return {k: scrubbed(v, hidden) for k, v in items if k not in NOT_READ}
         case _:
             return value
 

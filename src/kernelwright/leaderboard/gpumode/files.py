@@ -25,6 +25,8 @@ from kernelwright.leaderboard.gpumode.task import (
     task_of_leaderboard,
     unix_time,
 )
+from kernelwright.leaderboard.known import known_credentials
+from kernelwright.leaderboard.untrusted import scrubbed
 
 TASK_FILE: Final = "task.yml"
 MAX_YAML_BYTES: Final = 2**20
@@ -85,7 +87,7 @@ def read_task_json(path: Path, *, name: str = "") -> Task:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON: {error}") from None
-    return pick_task(value, str(path), name)
+    return pick_task(scrubbed(value, known_credentials(None)), str(path), name)
 
 
 def pick_task(value: Any, origin: str, name: str = "") -> Task:
