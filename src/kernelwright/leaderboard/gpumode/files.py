@@ -15,6 +15,7 @@ from kernelwright.core.homes import expanded
 from kernelwright.core.toml import MAX_BITS, holds_long_integer
 from kernelwright.leaderboard.board_file import SUBMISSION
 from kernelwright.leaderboard.gpumode.task import (
+    TASK_FILE,
     UPLOAD,
     Gpu,
     SourceEntry,
@@ -28,7 +29,6 @@ from kernelwright.leaderboard.gpumode.task import (
 from kernelwright.leaderboard.known import known_credentials
 from kernelwright.leaderboard.untrusted import scrubbed
 
-TASK_FILE: Final = "task.yml"
 MAX_YAML_BYTES: Final = 2**20
 MAX_JSON_BYTES: Final = 64 * 2**20
 MAX_SOURCE_BYTES: Final = 4 * 2**20
