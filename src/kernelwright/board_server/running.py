@@ -33,6 +33,7 @@ from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.problem_test import quick_selftest
 from kernelwright.leaderboard.base import State
 
+EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with
 RESERVED: Final = frozenset({"api", "submissions"})
 COMPILE_WORKERS: Final = 8
 
@@ -148,6 +149,8 @@ class _Server(uvicorn.Server):
 @contextlib.contextmanager
 def _listening(host: str, port: int, gate: Gate) -> Iterator[Listener]:
     """Bound before anything slow begins. Raises UserError."""
+    if not host.strip():
+        raise UserError("--host: is empty: give this machine's address, or 0.0.0.0 for a whole network")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = Listener(socket.create_server((host, port), family=family, backlog=2048), gate)
@@ -170,6 +173,8 @@ def _deadlines(service: Service) -> Iterator[str]:
 
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
+    if host in EVERYWHERE:  # nobody else gets here by that
+        host = socket.gethostname()
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 

@@ -115,10 +115,12 @@ class Service:
 
     def _hold_to_limit(self, user: User, mode: Mode) -> None:
         now, most = self._clock(), self.rules.per_hour(mode)
+        if not most:
+            raise Denied(403, f"{mode} submissions are not taken here")
         sent = self.store.sent_since(user.name, mode, now - HOUR_S)
         if len(sent) < most:
             return
-        retry = math.ceil(sent[-most] + HOUR_S - now) if most else HOUR_S
+        retry = math.ceil(sent[-most] + HOUR_S - now)
         raise Denied(429, f"{most} {mode} submissions an hour are allowed: again in {retry:.0f} s", retry)
 
     # -- looking --------------------------------------------------------------------------------------

@@ -173,6 +173,14 @@ def need_board(board: str | None, **given: object) -> None:
         raise UserError(f"--{name.replace('_', '-')}: there is no leaderboard to send to: give --board URL")
 
 
+def need_submit(submit: bool, **given: object) -> None:  # noqa: FBT001 - as its option
+    """Raises UserError for an option, by the name of its setting, that means nothing where nothing is sent."""
+    if not submit and (name := next((name for name, value in given.items() if value), None)):
+        raise UserError(
+            f"--{name.replace('_', '-')}: nothing is sent without --submit: add it, or leave this out"
+        )
+
+
 def with_rules(problem: Problem, extra: Mapping[str, object]) -> Problem:
     """The problem under its own rules and a board's, the stricter of both. Raises UserError for a rule nobody can hold."""
     if not extra:

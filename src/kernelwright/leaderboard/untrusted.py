@@ -13,6 +13,25 @@ LINE: Final = 300
 NOT_READ: Final = frozenset({"secret_seed"})
 """Fields that nobody may know: GPU MODE's server gives the seed of its hidden cases to anyone."""
 
+_FAULTS: Final = {
+    "missing": "is missing",
+    "list": "is no list",
+    "tuple": "is no list",
+    "dict": "is no object",
+    "model": "is no object",
+    "dataclass": "is no object",
+    "string_type": "is no text",
+    "int": "is no whole number",
+    "float": "is no number",
+    "finite": "is no number",
+    "bool": "is neither true nor false",
+    "greater": "is too small",
+    "less": "is too large",
+    "string_too": "has not the right length",
+    "too": "has not the right length",
+}
+"""What kinds of faults are called, by their beginning; what was sent is not quoted."""
+
 T = TypeVar("T")
 
 
@@ -57,5 +76,8 @@ def read(kind: type[T], value: JsonValue, where: str) -> T:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         field = line(".".join(str(part) for part in first["loc"]), 80)
-        kind_of_fault = first["type"]
-    raise BoardError(f"{where}: the answer makes no sense: {field or 'all of it'} ({kind_of_fault})")
+        fault = first["type"]
+    words = next(
+        (words for kind, words in _FAULTS.items() if fault.startswith(kind)), "is not what it should be"
+    )
+    raise BoardError(f"{where}: the answer makes no sense: {field or 'all of it'} {words}")

@@ -6,6 +6,8 @@ The credential travels in one header, to one address: redirects are not followed
 import asyncio
 import importlib
 import logging
+import socket
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -20,6 +22,13 @@ from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.untrusted import line, parse_json
 
 INSTALL: Final = "pip install 'kernelwright[board]'"
+
+_UNCONNECTED: Final[Mapping[type[BaseException], str]] = {
+    socket.gaierror: "there is no host of that name",
+    ConnectionRefusedError: "nobody listens there",
+    ssl.SSLError: "it does not speak TLS as it should",
+    TimeoutError: "it does not answer",
+}
 
 T = TypeVar("T")
 
@@ -88,11 +97,17 @@ class Wire:
             failure = f"no answer within {seconds:g} s"
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             failure = (
-                f"cannot be asked ({type(error).__name__}): is the server running, and the address right?"
+                f"cannot be asked ({_unconnected(error)}): is the server running, and the address right?"
             )
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, UnicodeError) as error:
+        except httpx.TimeoutException:
+            failure = "cannot be asked (it fell silent)"
+        except httpx.RemoteProtocolError:
+            failure = "cannot be asked (it closed the connection, or what it says is no HTTP)"
+        except httpx.NetworkError:
+            failure = "cannot be asked (the connection broke off)"
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, UnicodeError):
             # UnicodeError: a host's name that looks encoded (xn--) and is not.
-            failure = f"cannot be asked ({type(error).__name__})"
+            failure = "cannot be asked (the address is none, or its answer cannot be read)"
         raise Unavailable(f"{self._where}: {method} {line(path, 100)}: {failure}")
 
     def json(self, data: bytes) -> JsonValue:
@@ -128,6 +143,21 @@ class Wire:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             transport=self._transport,
         )
+
+
+def _unconnected(error: BaseException) -> str:
+    """Why there is no connection: the library wraps what the system said, several times over."""
+    seen: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is not None and each not in seen:
+            seen.append(each)
+            waiting += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
+    for kind, words in _UNCONNECTED.items():
+        if any(isinstance(each, kind) for each in seen):
+            return words
+    return "there is no way to it"
 
 
 def import_httpx() -> Any:
