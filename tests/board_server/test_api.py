@@ -114,7 +114,8 @@ async def test_sources_are_open_after_the_deadline_and_nothing_more_is_taken(dat
         anna, ben = here.token("anna"), here.token("ben")
         sent = (await here.post(anna)).json()
         await here.ended(sent["id"])
-    async with site(data, rules=Rules(deadline=1.0)) as here:
+        here.service.store.keep_deadlines({"vector_add": 1.0})
+    async with site(data) as here:
         read = await here.get(f"/api/submissions/{sent['id']}/source", ben)
         assert read.json()["source"] == source()
         assert (await here.get(f"/api/submissions/{sent['id']}/source")).status_code == 401

@@ -32,6 +32,11 @@ def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> str:
         (("--submit",), "--submit: there is no leaderboard to send to"),
         (("--max-submissions", "20"), "--max-submissions: there is no leaderboard to send to"),
         (("--uncalibrated",), "--uncalibrated: there is no leaderboard to send to"),
+        (
+            ("--board", "http://h/gemm", "--max-submissions", "20"),
+            "--max-submissions: nothing is sent without --submit",
+        ),
+        (("--board", "http://h/gemm", "--uncalibrated"), "--uncalibrated: nothing is sent without --submit"),
         (("--board", "gemm"), "http://HOST:PORT/PROBLEM"),
         (("--board", "kernelbot:gemm"), "kernelbot:NAME@GPU"),
         (("--board", "http://us:secret@h/gemm"), "holds no password"),

@@ -266,6 +266,7 @@ def test_a_url_may_name_a_device_and_lie_behind_a_path() -> None:
 def token_file(tmp_path: Path) -> Path:
     file = tmp_path / ".config" / "kernelwright" / "board-token"
     file.parent.mkdir(parents=True)
+    file.touch(0o600)
     return file
 
 

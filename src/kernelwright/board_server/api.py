@@ -127,7 +127,7 @@ class Api:
             "ranking": listing.ranking.value,
             "slow_cases": listing.slow_cases,
             "cases": [dict(case.sizes) for case in listing.cases.values()],
-            "deadline": rules.deadline,
+            "deadline": service.store.deadline(problem),
             "limits": {
                 "max_bytes": MAX_SOURCE_BYTES,
                 "test_per_hour": rules.test_per_hour,

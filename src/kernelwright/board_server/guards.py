@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -41,9 +41,11 @@ class Guard:
 
         try:
             async with asyncio.timeout(BODY_WITHIN_S):
-                body = await self._body(receive)
+                body = None if self._too_much(scope) else await self._body(receive)
         except TimeoutError:
             await _error(408, "the request's body did not come in time")(scope, receive, sending)
+            return
+        except _Gone:
             return
         if body is None:
             text = f"the request's body has more than {self._max_bytes} bytes"
@@ -51,16 +53,27 @@ class Guard:
             return
         await self._app(scope, _replayed(body, receive), sending)
 
+    def _too_much(self, scope: Scope) -> bool:
+        """What its head announces is not waited for."""
+        announced = Headers(scope=scope).get("content-length", "0")
+        return announced.isascii() and announced.isdigit() and int(announced) > self._max_bytes
+
     async def _body(self, receive: Receive) -> bytes | None:
-        """``None`` when it is too large; what more comes is not read."""
+        """``None`` when it is too large; what more comes is not read. Raises _Gone: half a body is nobody's request."""
         body = bytearray()
         while True:
             message = await receive()
             body += message.get("body", b"")
             if len(body) > self._max_bytes:
                 return None
-            if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            if message["type"] == "http.disconnect":
+                raise _Gone
+            if not message.get("more_body", False):
                 return bytes(body)
+
+
+class _Gone(Exception):  # noqa: N818 - reads as what happened
+    """Nobody is there any more."""
 
 
 def _error(status: int, text: str) -> JSONResponse:

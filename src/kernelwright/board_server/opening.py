@@ -11,6 +11,7 @@ from typing import Final
 
 from kernelwright.board_server.schema import APPLICATION_ID, STEPS
 from kernelwright.core.errors import UserError
+from kernelwright.core.toml_words import brief
 from kernelwright.memory.database import Database, full_disk
 
 BUSY_TIMEOUT_S: Final = 30.0
@@ -24,12 +25,16 @@ def open_database(path: Path, *, create: bool) -> Database:
     """
     if not create and not path.is_file():
         raise UserError(f"{path}: there is no board here yet: begin with 'kernelwright board serve'")
+    folders = [folder for folder in path.absolute().parents if not folder.exists()]
+    new = not path.exists()
     os.close(_opened(path))
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
     try:
         _prepare(connection, path)
     except sqlite3.DatabaseError as error:
         connection.close()
+        if new and _unused(path):
+            _remove(path.resolve(), folders)
         why = full_disk(error, path) or f"no usable board ({error}): choose another --data"
         raise UserError(f"{path}: {why}") from None
     except BaseException:
@@ -44,6 +49,10 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise UserError(f"{path}: is a file of another program: choose another --data")
     if path.stat().st_mode & 0o077:
         raise UserError(f"{path}: others can read it, and sources with it: chmod 600 {path}")
+    if (said := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+        raise UserError(
+            f"{path}: is damaged ({brief(said)}): restore it from a copy, or choose another --data"
+        )
     if _pragma(connection, "user_version") > len(STEPS):
         raise UserError(f"{path}: was written by a newer kernelwright: upgrade kernelwright")
     for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):

@@ -129,7 +129,8 @@ class Pages:
             waiting=service.store.queue_length(device),
             charts=charts,
             rules=service.rules,
-            over=service.over,
+            deadline=service.store.deadline(problem),
+            over=service.over(problem),
             filled=filled,
         )
 

@@ -90,7 +90,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for everybody on this server. ``deadline`` is Unix time."""
+    """What holds for everybody on this server. ``deadline`` (Unix time) is asked for now: the file keeps it."""
 
     test_per_hour: int = 240
     ranked_per_hour: int = 60

@@ -14,22 +14,28 @@ from typing import Final
 import uvicorn
 
 from kernelwright.board_server.app import make_app
+from kernelwright.board_server.connections import (
+    KEEP_ALIVE_S,
+    Connection,
+    Gate,
+    Listener,
+    most_connections,
+)
 from kernelwright.board_server.evaluator import Bench, Evaluator, OpenBench
 from kernelwright.board_server.opening import only_server
 from kernelwright.board_server.records import Draft, Listing, Rules
 from kernelwright.board_server.service import Service
 from kernelwright.board_server.store import Store
+from kernelwright.board_server.text import local_time
 from kernelwright.core.errors import UserError
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.problem_test import quick_selftest
 from kernelwright.leaderboard.base import State
 
+EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with
 RESERVED: Final = frozenset({"api", "submissions"})
 COMPILE_WORKERS: Final = 8
-CONNECTIONS: Final = 1000
-KEEP_ALIVE_S: Final = 75
-"""Longer than clients keep an idle connection: a request must not meet a server that is just closing it."""
 
 
 @dataclass(frozen=True)
@@ -74,25 +80,29 @@ async def serve(
 
     Raises UserError and HarnessError where it cannot begin.
     """
-    with _listening(settings.host, settings.port) as listener, only_server(settings.data) as keep:
+    gate = Gate(most_connections(), notify)
+    with _listening(settings.host, settings.port, gate) as listener, only_server(settings.data) as keep:
         await _examine(settings, notify)
         opener = open_bench or partial(open_local, notify=notify, strict=settings.strict)
         async with running(settings, notify, opener) as (service, work):
             config = uvicorn.Config(
                 make_app(service, notify),
-                log_level="warning",
+                http=Connection,
+                ws="none",
+                log_level="error",  # a warning for each strange request would fill the disk
                 access_log=False,
                 lifespan="off",
                 server_header=False,
-                limit_concurrency=CONNECTIONS,
                 timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=3,
             )
-            server = _Server(config)
+            server = _Server(config, gate)
             for task in work:
                 task.add_done_callback(lambda _: setattr(server, "should_exit", True))
             keep()
             notify(f"board: {_url(listener)}")
+            for line in _deadlines(service):
+                notify(line)
             await server.serve(sockets=[listener])
             for task in work:
                 if task.done():
@@ -114,6 +124,15 @@ async def _examine(settings: Settings, notify: Callable[[str], None]) -> None:
 class _Server(uvicorn.Server):
     """Ends on a signal by itself; uvicorn would raise it once more, and nothing could be put away."""
 
+    def __init__(self, config: uvicorn.Config, gate: Gate) -> None:
+        super().__init__(config)
+        self._gate = gate
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        self._gate.tell()
+        return await super().on_tick(counter)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Until it has ended."""
@@ -128,19 +147,34 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
+def _listening(host: str, port: int, gate: Gate) -> Iterator[Listener]:
     """Bound before anything slow begins. Raises UserError."""
+    if not host.strip():
+        raise UserError("--host: is empty: give this machine's address, or 0.0.0.0 for a whole network")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((host, port), family=family, backlog=2048)
+        listener = Listener(socket.create_server((host, port), family=family, backlog=2048), gate)
     except OSError as error:
         raise UserError(f"--host {host} --port {port}: cannot listen there: {error.strerror}") from None
     with listener:
         yield listener
 
 
+def _deadlines(service: Service) -> Iterator[str]:
+    """What whoever serves a board should see, also where the file has it from an earlier start."""
+    for problem in service.listings:
+        if (deadline := service.store.deadline(problem)) is None:
+            yield f"{problem}: has no deadline: sources stay closed"
+        elif service.over(problem):
+            yield f"{problem}: its deadline passed at {local_time(deadline)}: nothing more is taken, sources are open"
+        else:
+            yield f"{problem}: takes submissions until {local_time(deadline)}, then opens their sources"
+
+
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
+    if host in EVERYWHERE:  # nobody else gets here by that
+        host = socket.gethostname()
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
@@ -160,12 +194,14 @@ async def running(
     try:
         for listing in settings.listings:
             store.adopt(listing)
+        deadlines = {name: store.agreed_deadline(name, settings.rules.deadline) for name in listings}
         store.resume()
         for device in settings.devices:
             evaluators[device] = Evaluator(store, device, listings, open_bench, notify)
             await evaluators[device].prepare()
             for listing in settings.listings:
                 _enter_library(store, listing.library(device))
+        store.keep_deadlines(deadlines)
         work += [asyncio.create_task(evaluator.run()) for evaluator in evaluators.values()]
         yield Service(store, listings, evaluators, settings.rules), work
     finally:

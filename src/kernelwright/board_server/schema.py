@@ -26,4 +26,5 @@ CREATE INDEX submissions_in_order ON submissions(device, state, number);
 CREATE INDEX submissions_by_user ON submissions(user, submitted);
 CREATE INDEX submissions_by_score ON submissions(problem, device, mode, state, score_s)
 """
-STEPS: Final = (_FIRST,)
+_DEADLINES: Final = "ALTER TABLE problems ADD COLUMN deadline REAL"
+STEPS: Final = (_FIRST, _DEADLINES)

@@ -55,10 +55,10 @@ class Service:
         facts = self.evaluators[device].facts
         return facts.model if facts else ""
 
-    @property
-    def over(self) -> bool:
-        """Whether the deadline has passed."""
-        return self.rules.deadline is not None and self._clock() >= self.rules.deadline
+    def over(self, problem: str) -> bool:
+        """Whether its deadline has passed."""
+        deadline = self.store.deadline(problem)
+        return deadline is not None and self._clock() >= deadline
 
     # -- who --------------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Service:
         draft = self._draft(user, problem, sent)
         if known := self.store.by_tag(draft):
             return self._same(known, draft), False
-        if self.over:
+        if self.over(problem):
             raise Denied(403, "the deadline has passed: nothing more is taken")
         if not user.seeder:
             self._hold_to_limit(user, draft.mode)
@@ -115,10 +115,12 @@ class Service:
 
     def _hold_to_limit(self, user: User, mode: Mode) -> None:
         now, most = self._clock(), self.rules.per_hour(mode)
+        if not most:
+            raise Denied(403, f"{mode} submissions are not taken here")
         sent = self.store.sent_since(user.name, mode, now - HOUR_S)
         if len(sent) < most:
             return
-        retry = math.ceil(sent[-most] + HOUR_S - now) if most else HOUR_S
+        retry = math.ceil(sent[-most] + HOUR_S - now)
         raise Denied(429, f"{most} {mode} submissions an hour are allowed: again in {retry:.0f} s", retry)
 
     # -- looking --------------------------------------------------------------------------------------
@@ -149,7 +151,7 @@ class Service:
     def source(self, submission: str, user: User) -> Submission:
         """A submission whose source the user may read: the own always, others' after the deadline. Raises Denied."""
         found, own = self.look(submission, user)
-        if not own and not self.over:
+        if not own and not self.over(found.draft.problem):
             raise Denied(403, "sources of others are open after the deadline")
         return found
 

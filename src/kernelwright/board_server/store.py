@@ -5,7 +5,7 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from sqlite3 import Row
@@ -13,6 +13,7 @@ from typing import Final, Self
 
 from kernelwright.board_server.opening import open_database
 from kernelwright.board_server.records import Draft, Entry, Listing, Submission, User, Verdict
+from kernelwright.board_server.text import local_time
 from kernelwright.core.errors import UserError
 from kernelwright.leaderboard.base import CaseTime, Mode, State
 from kernelwright.memory.database import Database
@@ -53,6 +54,34 @@ class Store:
                 f"({kept['protocol']}): times would not compare, choose another --data"
             )
         return int(kept["seed"])
+
+    def deadline(self, problem: str) -> float | None:
+        """Unix time; ``None`` where there is none."""
+        rows = self._db.rows("SELECT deadline FROM problems WHERE name = ?", problem)
+        return rows[0]["deadline"] if rows else None
+
+    def agreed_deadline(self, problem: str, asked: float | None) -> float | None:
+        """The deadline that is to hold: the one asked for, else the one that is kept. Raises UserError.
+
+        One that has passed stays: whoever had a token could read what others had sent.
+        """
+        kept, now = self.deadline(problem), self._clock()
+        if asked is None or asked == kept:
+            return kept
+        if kept is not None and kept <= now:
+            raise UserError(
+                f"--deadline: that of {problem} passed at {local_time(kept)}, and sources are open since then: "
+                "leave the option out, or begin a new board with another --data"
+            )
+        if asked <= now:
+            raise UserError(f"--deadline {local_time(asked)}: has passed already: give a time to come")
+        return asked
+
+    def keep_deadlines(self, deadlines: Mapping[str, float | None]) -> None:
+        """All of them, or none."""
+        with self._db.transaction():
+            for problem, deadline in deadlines.items():
+                self._db.execute("UPDATE problems SET deadline = ? WHERE name = ?", deadline, problem)
 
     def adopt_device(self, name: str, model: str) -> None:
         """Raises UserError where the name stood for another device: their times would not compare."""

@@ -67,7 +67,7 @@ async def attached(
     if settings.board is None:
         yield None
         return
-    board = open_board(settings.board, problem, judge_host_code)
+    board = open_board(settings.board, problem, judge_host_code, told)
     try:
         info = await _info(board, settings.board, before, told)
         known = (
@@ -171,6 +171,14 @@ def need_board(board: str | None, **given: object) -> None:
     """Raises UserError for an option, by the name of its setting, that means nothing without a board."""
     if board is None and (name := next((name for name, value in given.items() if value), None)):
         raise UserError(f"--{name.replace('_', '-')}: there is no leaderboard to send to: give --board URL")
+
+
+def need_submit(submit: bool, **given: object) -> None:  # noqa: FBT001 - as its option
+    """Raises UserError for an option, by the name of its setting, that means nothing where nothing is sent."""
+    if not submit and (name := next((name for name, value in given.items() if value), None)):
+        raise UserError(
+            f"--{name.replace('_', '-')}: nothing is sent without --submit: add it, or leave this out"
+        )
 
 
 def with_rules(problem: Problem, extra: Mapping[str, object]) -> Problem:

@@ -1,5 +1,6 @@
 """What users of a board of one's own do: ranks, submissions, the problem as a folder, entries to overtake."""
 
+import ast
 import asyncio
 import json
 import random
@@ -99,8 +100,9 @@ def fetch(
     texts = _with_board(url, lambda board: board.files(), None)
     files = {name: text.encode(errors="surrogatepass") for name, text in texts.items()}
     place_folder(folder, files, lambda made: _usable(made, url))
-    name = load_problem(folder).name
-    print(f"{folder}: {name}; its reference.py is others' code and runs in the sandbox only")
+    print(
+        f"{folder}: {load_problem(folder).name}; its reference.py is others' code and runs in the sandbox only"
+    )
 
 
 def seed(
@@ -124,12 +126,29 @@ def seed(
 def _usable(folder: Path, url: str) -> None:
     """Raises UserError with the board's address: the folder is going away again."""
     try:
-        load_problem(folder)
+        problem = load_problem(folder)
+        problem.baseline()
+        _readable(problem.reference_source)
+        _same_name(problem.name, LocalBoard(url).problem)
     except UserError as error:
         fault = str(error)
         for shown in (folder.resolve(), folder):
             fault = fault.replace(f"{shown}/", "").replace(str(shown), "the folder")
         raise UserError(f"{url}: its problem cannot be used: {fault}") from None
+
+
+def _same_name(sent: str, asked: str) -> None:
+    if sent != asked:
+        raise UserError(f"problem.toml: name: is {sent}, and {asked} was asked for")
+
+
+def _readable(reference: str) -> None:
+    """Parsed, not run."""
+    try:
+        ast.parse(reference)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        raise UserError(f"reference.py{f':{line}' if line else ''}: is no Python that can be read") from None
 
 
 def _with_board(url: str, ask: Callable[[LocalBoard], Awaitable[T]], given: str | None) -> T:

@@ -79,7 +79,7 @@ def show_board(url: BoardArgument, server: ServerOption = None, as_json: JsonOpt
 def _asked(server: str | None, ask: Callable[[Client, Secret | None], Awaitable[T]]) -> T:
     async def asked() -> T:
         url = base_url(server)
-        credential = find_credential(url)
+        credential = find_credential(url, told=lambda text: typer.echo(text, err=True))
         client = Client(url, credential)
         try:
             return await ask(client, credential)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from pydantic import JsonValue
 
 from kernelwright.cli.asking import asking
 from kernelwright.cli.options import JsonOption, given, path, pick_device
@@ -21,6 +22,7 @@ from kernelwright.leaderboard.gpumode.task import Task
 from kernelwright.leaderboard.gpumode.user_tables import UserTables, read_user_tables
 from kernelwright.leaderboard.kernelbot.address import SCHEME, base_url, parse_name
 from kernelwright.leaderboard.kernelbot.client import Client
+from kernelwright.leaderboard.untrusted import read
 
 MOST_DESCRIBED: Final = 8
 """Cases for which generate_input is called: enough to tell sizes apart."""
@@ -96,7 +98,8 @@ async def _asked(name: str, server: str | None) -> Task:
     url = base_url(server)
     client = Client(url)
     try:
-        return pick_task(await client.get("/leaderboards", catalogue=True), url, name)
+        boards = read(list[JsonValue], await client.get("/leaderboards", catalogue=True), url)
+        return pick_task(boards, url, name)
     finally:
         await client.close()
 

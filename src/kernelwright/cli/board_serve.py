@@ -5,7 +5,7 @@ import importlib
 import signal
 import sys
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVarTuple
 
@@ -34,7 +34,8 @@ def serve(
     deadline: Annotated[
         str | None,
         typer.Option(
-            help="ISO time, here's unless it names a zone. From then on users may read ranked sources."
+            help="ISO time, here's unless it names a zone. From then on users may read ranked sources. "
+            "The file keeps it; it can be changed until it has passed."
         ),
     ] = None,
     ranked_per_hour: Annotated[int, typer.Option(min=0, help="Ranked submissions of one user.")] = 60,
@@ -134,6 +135,7 @@ def _devices(given: list[str], slow_cases: bool | None) -> list[str]:
 
 def _moment(text: str) -> float:
     try:
-        return datetime.fromisoformat(text).timestamp()
+        # Through UTC: what is shown there and here must be a date as well.
+        return datetime.fromisoformat(text).astimezone(UTC).astimezone().timestamp()
     except (ValueError, OverflowError):
         raise UserError(f"--deadline {text}: is no time: use such as 2026-12-24T18:00+01:00") from None

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kernelwright.campaign.attaching import need_board
+from kernelwright.campaign.attaching import need_board, need_submit
 from kernelwright.campaign.events import Listener, Silent
 from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.settings import MAX_SUBMISSIONS, NO_GOAL, PROBLEM_GOAL, Settings
@@ -102,6 +102,7 @@ def run(
     """
     _check(goal, board)
     need_board(board, submit=submit, max_submissions=max_submissions, uncalibrated=uncalibrated)
+    need_submit(submit, max_submissions=max_submissions, uncalibrated=uncalibrated)
     name = pick_device(device)  # a driver may take its time to answer
     settings = Settings(
         problem=problem,

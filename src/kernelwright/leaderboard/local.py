@@ -30,9 +30,10 @@ from kernelwright.leaderboard.base import (
     Unauthorized,
     checked_tag,
 )
+from kernelwright.leaderboard.known import known_credentials
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.tokens import HOW_TO_GIVE_ONE, TOKEN_FILE, TOKEN_VARIABLE
-from kernelwright.leaderboard.untrusted import line, parse_json, read
+from kernelwright.leaderboard.untrusted import line, read
 from kernelwright.leaderboard.wire import Wire
 
 SILENCE_S: Final = 30.0
@@ -117,10 +118,17 @@ class LocalBoard:
         self._base, self._problem, self._device = _parts(url)
         self.url = url
         self._token = Secret(token) if token else None
+        hidden = known_credentials(self._token)
         self._call_s = call_s
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._wire = Wire(
-            self._base, self._base, headers, connect_s=SILENCE_S, silence_s=SILENCE_S, client=client
+            self._base,
+            self._base,
+            headers,
+            hidden=hidden,
+            connect_s=SILENCE_S,
+            silence_s=SILENCE_S,
+            client=client,
         )
 
     def __repr__(self) -> str:
@@ -267,12 +275,12 @@ class LocalBoard:
         status, retry, content = await self._wire.call(method, path, seconds, use, json=body, params=given)
         if status not in {200, 201}:
             raise self._refusal(status, content, retry)
-        return parse_json(content, self._token, self._base)
+        return self._wire.json(content)
 
     def _refusal(self, status: int, content: bytes, retry: str) -> BoardError:
         """What an answer that is no success means."""
         try:
-            said = line(read(_Refusal, parse_json(content, self._token, self._base), self._base).error)
+            said = line(read(_Refusal, self._wire.json(content), self._base).error)
         except BoardError:
             said = ""
         said = said or "no reason that can be read"

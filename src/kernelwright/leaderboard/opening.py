@@ -1,5 +1,6 @@
 """Opens a board by the name that a user gives it. Credentials come from the user's own files and environment."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kernelwright.core.errors import UserError
@@ -22,13 +23,25 @@ def check_board(name: str) -> None:
         raise UserError(f"{name[:100]!r}: use kernelbot:NAME@GPU, as in kernelbot:vectoradd_v2@H100")
 
 
-def open_board(name: str, problem: Problem, host: "HostCheck | None" = None) -> Board:
-    """The board; asks it nothing yet. ``host`` looks at what is sent to boards that compile for their host. Raises UserError."""
+def open_board(
+    name: str,
+    problem: Problem,
+    host: "HostCheck | None" = None,
+    told: Callable[[str], None] = lambda _: None,
+) -> Board:
+    """The board; asks it nothing yet. ``host`` looks at what is sent to boards that compile for their host.
+
+    ``told`` hears of a credential that others can read. Raises UserError.
+    """
     check_board(name)
-    return _kernelbot(name, problem, host) if name.startswith(SCHEME) else LocalBoard(name, find_token(name))
+    return (
+        _kernelbot(name, problem, host, told)
+        if name.startswith(SCHEME)
+        else LocalBoard(name, find_token(name))
+    )
 
 
-def _kernelbot(name: str, problem: Problem, host: "HostCheck | None") -> Board:
+def _kernelbot(name: str, problem: Problem, host: "HostCheck | None", told: Callable[[str], None]) -> Board:
     from kernelwright.leaderboard.gated import Exporter, GatedBoard
     from kernelwright.leaderboard.kernelbot.credentials import find_credential
 
@@ -38,4 +51,4 @@ def _kernelbot(name: str, problem: Problem, host: "HostCheck | None") -> Board:
         raise UserError(f"{problem.folder / BOARD_FILE}: abi: says how arguments are handed over: add it")
     exporter = Exporter(problem.spec.arguments, abi, leaderboard, gpu, host)
     server = base_url()
-    return GatedBoard(server, leaderboard, gpu, find_credential(server), exporter)
+    return GatedBoard(server, leaderboard, gpu, find_credential(server, told=told), exporter)

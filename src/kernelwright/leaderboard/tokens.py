@@ -1,5 +1,6 @@
 """A user's tokens of boards: one of the environment, or those of a file, each for the server before it."""
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from kernelwright.core import homes
 from kernelwright.core.errors import NoSuchFile, UserError
 from kernelwright.core.files import read_text
 from kernelwright.leaderboard.origin import Origin, origin
+from kernelwright.leaderboard.private import look_at_rights
 
 TOKEN_VARIABLE: Final = "KERNELWRIGHT_BOARD_TOKEN"  # noqa: S105 - a variable's name
 TOKEN_FILE: Final = Path(".config/kernelwright/board-token")
@@ -30,8 +32,20 @@ def find_token(url: str, environment: Mapping[str, str] = os.environ, home: Path
         if not _TOKEN.fullmatch(token):
             raise UserError(f"${TOKEN_VARIABLE}: is no token: 'kernelwright board token NAME' makes one")
         return token
-    tokens = _lines((home or homes.home()) / TOKEN_FILE)
-    return next((token for server, token in list(tokens) if server == origin(url)), None)
+    path = (home or homes.home()) / TOKEN_FILE
+    tokens = list(_lines(path))
+    if open_to_others := look_at_rights(path):
+        raise UserError(open_to_others)
+    return next((token for server, token in tokens if server == origin(url)), None)
+
+
+def known_tokens(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> list[str]:
+    """All that the user has, for whichever server; nothing of a file that cannot be read."""
+    found = [environment.get(TOKEN_VARIABLE, "").strip()]
+    with contextlib.suppress(UserError):
+        for _, token in _lines((home or homes.home()) / TOKEN_FILE):
+            found.append(token)
+    return found
 
 
 def _lines(path: Path) -> Iterator[tuple[Origin, str]]:

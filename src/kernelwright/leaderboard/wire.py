@@ -6,16 +6,29 @@ The credential travels in one header, to one address: redirects are not followed
 import asyncio
 import importlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
+
+from pydantic import JsonValue
 
 from kernelwright.core.errors import MissingError
 from kernelwright.leaderboard.base import BoardError
-from kernelwright.leaderboard.untrusted import line
+from kernelwright.leaderboard.secret import Secret
+from kernelwright.leaderboard.untrusted import line, parse_json
 
 INSTALL: Final = "pip install 'kernelwright[board]'"
+
+_UNCONNECTED: Final[Mapping[type[BaseException], str]] = {
+    socket.gaierror: "there is no host of that name",
+    ConnectionRefusedError: "nobody listens there",
+    ssl.SSLError: "it does not speak TLS as it should",
+    TimeoutError: "it does not answer",
+}
 
 T = TypeVar("T")
 
@@ -27,7 +40,7 @@ class Unavailable(BoardError):  # noqa: N818 - reads as what happened
 class Wire:
     """Requests to one server, none of them repeated.
 
-    ``where`` names it in errors, ``headers`` go with every request, ``silence_s`` is the longest wait for the next
+    ``where`` names it in errors, ``headers`` go with every request, ``hidden`` is cut out of every answer, ``silence_s`` is the longest wait for the next
     bytes. ``client`` and ``transport`` are httpx's, for tests. The first request raises MissingError without httpx.
     """
 
@@ -35,8 +48,9 @@ class Wire:
         self,
         where: str,
         base_url: str,
-        headers: Mapping[str, str],
+        headers: Mapping[str, str] = MappingProxyType({}),
         *,
+        hidden: Sequence[Secret],
         connect_s: float,
         silence_s: float,
         transport: Any = None,
@@ -49,14 +63,21 @@ class Wire:
         self._transport = transport
         self._client = client
         self._closed = False
+        self._hidden = hidden
 
     def __repr__(self) -> str:
         return f"Wire({self._where!r})"
 
     async def call(
-        self, method: str, path: str, seconds: float, use: Callable[[Any], Awaitable[T]], **parts: Any
+        self,
+        method: str,
+        path: str,
+        seconds: float,
+        use: Callable[[Any], Awaitable[T]],
+        headers: Mapping[str, str] = MappingProxyType({}),
+        **parts: Any,
     ) -> T:
-        """What ``use`` makes of the answer. ``parts`` are httpx's: params, files, json.
+        """What ``use`` makes of the answer. ``headers`` go with this request; ``parts`` are httpx's: params, files, json.
 
         The library's errors hold the request and with it the credential: they end here, as nobody's context.
         """
@@ -67,19 +88,31 @@ class Wire:
         try:
             async with (
                 asyncio.timeout(seconds),
-                client.stream(method, self._base_url + path, headers=self._headers, **parts) as answer,
+                client.stream(
+                    method, self._base_url + path, headers={**self._headers, **headers}, **parts
+                ) as answer,
             ):
                 return await use(answer)
         except TimeoutError:
             failure = f"no answer within {seconds:g} s"
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             failure = (
-                f"cannot be asked ({type(error).__name__}): is the server running, and the address right?"
+                f"cannot be asked ({_unconnected(error)}): is the server running, and the address right?"
             )
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, UnicodeError) as error:
+        except httpx.TimeoutException:
+            failure = "cannot be asked (it fell silent)"
+        except httpx.RemoteProtocolError:
+            failure = "cannot be asked (it closed the connection, or what it says is no HTTP)"
+        except httpx.NetworkError:
+            failure = "cannot be asked (the connection broke off)"
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, UnicodeError):
             # UnicodeError: a host's name that looks encoded (xn--) and is not.
-            failure = f"cannot be asked ({type(error).__name__})"
+            failure = "cannot be asked (the address is none, or its answer cannot be read)"
         raise Unavailable(f"{self._where}: {method} {line(path, 100)}: {failure}")
+
+    def json(self, data: bytes) -> JsonValue:
+        """What the server said, for every adapter: nothing of a credential is in it. Raises BoardError."""
+        return parse_json(data, self._hidden, self._where)
 
     async def body(self, answer: Any, most: int) -> bytes:
         """All of an answer of at most ``most`` bytes. Raises BoardError."""
@@ -110,6 +143,21 @@ class Wire:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             transport=self._transport,
         )
+
+
+def _unconnected(error: BaseException) -> str:
+    """Why there is no connection: the library wraps what the system said, several times over."""
+    seen: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is not None and each not in seen:
+            seen.append(each)
+            waiting += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
+    for kind, words in _UNCONNECTED.items():
+        if any(isinstance(each, kind) for each in seen):
+            return words
+    return "there is no way to it"
 
 
 def import_httpx() -> Any:

@@ -204,7 +204,7 @@ def test_a_stream_passed_only_when_all_of_it_passed() -> None:
 
 def test_the_hidden_seed_is_dropped_wherever_it_stands() -> None:
     got = parse_json(
-        b'[{"name": "a", "secret_seed": 77123, "task": {"secret_seed": 77123, "x": 1}}]', None, "here"
+        b'[{"name": "a", "secret_seed": 77123, "task": {"secret_seed": 77123, "x": 1}}]', (), "here"
     )
     assert got == [{"name": "a", "task": {"x": 1}}]
     assert "secret_seed" not in Leaderboard.model_fields
@@ -212,7 +212,7 @@ def test_the_hidden_seed_is_dropped_wherever_it_stands() -> None:
 
 def test_an_echo_is_hidden_in_keys_and_values() -> None:
     echo = f'{{"a{CLI_ID}": ["{CLI_ID.upper()}!"]}}'.encode()
-    assert parse_json(echo, Secret(CLI_ID), "here") == {"a[hidden]": ["[hidden]!"]}
+    assert parse_json(echo, [Secret(CLI_ID)], "here") == {"a[hidden]": ["[hidden]!"]}
 
 
 # --- the credential ---------------------------------------------------------------------------------------------

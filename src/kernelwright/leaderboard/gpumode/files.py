@@ -15,6 +15,7 @@ from kernelwright.core.homes import expanded
 from kernelwright.core.toml import MAX_BITS, holds_long_integer
 from kernelwright.leaderboard.board_file import SUBMISSION
 from kernelwright.leaderboard.gpumode.task import (
+    TASK_FILE,
     UPLOAD,
     Gpu,
     SourceEntry,
@@ -25,8 +26,9 @@ from kernelwright.leaderboard.gpumode.task import (
     task_of_leaderboard,
     unix_time,
 )
+from kernelwright.leaderboard.known import known_credentials
+from kernelwright.leaderboard.untrusted import scrubbed
 
-TASK_FILE: Final = "task.yml"
 MAX_YAML_BYTES: Final = 2**20
 MAX_JSON_BYTES: Final = 64 * 2**20
 MAX_SOURCE_BYTES: Final = 4 * 2**20
@@ -85,7 +87,7 @@ def read_task_json(path: Path, *, name: str = "") -> Task:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON: {error}") from None
-    return pick_task(value, str(path), name)
+    return pick_task(scrubbed(value, known_credentials(None)), str(path), name)
 
 
 def pick_task(value: Any, origin: str, name: str = "") -> Task:

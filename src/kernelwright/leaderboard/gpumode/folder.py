@@ -4,17 +4,21 @@
 (:mod:`kernelwright.leaderboard.board_file`), and in ``board/`` the board's own files, byte for byte.
 """
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from kernelwright.core.candidate import parse_template
+from kernelwright.core.candidate import Candidate, Template, parse_template
+from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
 from kernelwright.core.files import place_folder, read_text
 from kernelwright.core.homes import expanded
+from kernelwright.core.plan_faults import placed
 from kernelwright.leaderboard.base import Limits
 from kernelwright.leaderboard.board_file import (
     BOARD_FILE,
@@ -24,6 +28,7 @@ from kernelwright.leaderboard.board_file import (
     toml_pairs,
     toml_value,
 )
+from kernelwright.leaderboard.export.targets import gpu_facts
 from kernelwright.leaderboard.gpumode.draft import Draft, draft
 from kernelwright.leaderboard.gpumode.files import MAX_SOURCE_BYTES
 from kernelwright.leaderboard.gpumode.inputs_read import UNKNOWN_FILL, Returned, Tensor
@@ -32,10 +37,12 @@ from kernelwright.leaderboard.gpumode.task import Task
 from kernelwright.leaderboard.gpumode.translate import NotPlain, Translated, translate
 from kernelwright.leaderboard.gpumode.user_tables import UserTables
 from kernelwright.leaderboard.kernelbot.facts import MAX_BYTES
-from kernelwright.problems.loader import load_problem
+from kernelwright.problems.loader import Problem, load_problem
+from kernelwright.problems.plans import plans_for
 
 REFERENCE: Final = "reference.py"
 BASELINE: Final = "baseline.cu"
+USUAL_GPU: Final = "H100"
 _TABLES: Final = ("inputs", "trials", "work")
 _LISTS: Final = ("arguments", "cases", "slow_cases")
 
@@ -78,12 +85,13 @@ def write_problem_folder(
         texts[REFERENCE] = read_text(reference, MAX_SOURCE_BYTES)
     elif own is not None:
         texts[REFERENCE] = own.text
+    simple = None
     if baseline is not None:
         texts[BASELINE] = read_text(baseline, MAX_SOURCE_BYTES)
-        parse_template(texts[BASELINE], str(baseline))
+        simple = parse_template(texts[BASELINE], str(baseline))
     target = expanded(target)
     files = {name: text.encode() for name, text in texts.items()}
-    place_folder(target, files, _load_once)
+    place_folder(target, files, partial(_look, baseline=simple, gpus=task.gpus))
     missing = tuple(name for name in (REFERENCE, BASELINE) if name not in texts)
     unmade = (f"the board's ref_kernel could not be made a {REFERENCE} of ours: {why}",)
     return Written(target, missing, (*made.notes, *(unmade if REFERENCE in missing else ())))
@@ -142,17 +150,39 @@ def _board(task: Task, made: Draft) -> BoardFile:
     )
 
 
-def _load_once(partial: Path) -> None:
+def _look(made: Path, baseline: Template | None, gpus: Sequence[str]) -> None:
     """The folder is a sound problem, but for files that a user has yet to add."""
-    absent = [partial / name for name in (REFERENCE, BASELINE) if not (partial / name).exists()]
+    absent = [made / name for name in (REFERENCE, BASELINE) if not (made / name).exists()]
     for path in absent:
         path.touch()
     try:
-        load_problem(partial)
+        problem = load_problem(made)
     except UserError as error:
         raise UserError(f"{error} (nothing was written; --arguments FILE can say it better)") from None
+    if baseline is not None:
+        _try_plan(baseline, problem, gpus)
     for path in absent:
         path.unlink()
+
+
+def _try_plan(baseline: Template, problem: Problem, gpus: Sequence[str]) -> None:
+    """Its names are those of the problem, its launches possible: as a campaign would say it at its beginning."""
+    facts = _facts(gpus)
+    try:
+        with placed(baseline):
+            candidate = Candidate(baseline, baseline.plan.space(facts).configuration(0))
+            for slow in (False, True):
+                plans_for(candidate, problem.cases(slow=slow), facts, problem.signature)
+    except UserError as error:
+        raise UserError(f"--baseline: {error} (nothing was written)") from None
+
+
+def _facts(gpus: Sequence[str]) -> DeviceFacts:
+    """Of the first GPU of the board that we know; else of a usual one."""
+    for gpu in gpus:
+        with contextlib.suppress(UserError):
+            return gpu_facts(gpu)
+    return gpu_facts(USUAL_GPU)
 
 
 def format_problem(problem: Mapping[str, Any]) -> str:

@@ -24,6 +24,9 @@ UPLOAD: Final = "@SUBMISSION@"
 MAX_CASES: Final = 1000
 MAX_FILES: Final = 64
 MAX_ITEMS: Final = 256
+TASK_FILE: Final = "task.yml"
+OWN_NAMES: Final = frozenset({TASK_FILE, "cases.txt", "cases.json"})
+"""What lies beside a board's files: its task in board/, the asked cases when they run (``harness.official``)."""
 FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\Z")
 _DATES: Final = ("%Y-%m-%d %H:%M", "%Y-%m-%d")
 _UNSAFE: Final = re.compile(r"[;\x00-\x1f\x7f]")
@@ -72,6 +75,10 @@ def _case_value(value: Any) -> Value:
 def _file_name(text: str) -> str:
     if not FILE_NAME.match(text):
         raise ValueError("is no plain file name")
+    if text.lower() in OWN_NAMES:
+        raise ValueError(
+            f"{text} is the name of a file of ours: the board's would be taken for it, or it for the board's"
+        )
     return text
 
 

@@ -25,8 +25,9 @@ from kernelwright.leaderboard.kernelbot.answers import (
 )
 from kernelwright.leaderboard.kernelbot.refusals import refusal
 from kernelwright.leaderboard.kernelbot.sse import Event, Events
+from kernelwright.leaderboard.known import known_credentials
 from kernelwright.leaderboard.secret import Secret
-from kernelwright.leaderboard.untrusted import line, parse_json, read
+from kernelwright.leaderboard.untrusted import line, read
 from kernelwright.leaderboard.wire import Unavailable, Wire
 
 HEADER: Final = "X-Popcorn-Cli-Id"
@@ -93,7 +94,7 @@ class Client:
         self._wire = Wire(
             self._where,
             base_url,
-            {HEADER: credential.reveal()} if credential else {},
+            hidden=known_credentials(credential),
             connect_s=limits.connect_s,
             silence_s=limits.silence_s,
             transport=transport,
@@ -188,9 +189,11 @@ class Client:
     async def _call(
         self, method: str, path: str, seconds: float, use: Callable[[Any], Awaitable[T]], **parts: Any
     ) -> T:
-        """At the server's pace."""
+        """At the server's pace. What is public is asked without the credential."""
         await self._pace.turn()
-        return await self._wire.call(method, path, seconds, use, **parts)
+        private = method != "GET" or path.startswith("/user/")
+        headers = {HEADER: self._secret.reveal()} if self._secret and private else {}
+        return await self._wire.call(method, path, seconds, use, headers, **parts)
 
     async def _follow(self, answer: Any) -> Streamed:
         """The result at the end of a stream."""
@@ -207,7 +210,7 @@ class Client:
     def _understand(self, status: int, body: bytes) -> JsonValue:
         """The content of a success; everything else is raised."""
         if 200 <= status < 300:
-            return parse_json(body, self._secret, self._where)
+            return self._wire.json(body)
         if 300 <= status < 400:
             raise Refused(
                 f"{self._where}: the address leads elsewhere (HTTP {status}), which is not followed: mend it"
@@ -217,7 +220,7 @@ class Client:
     def _detail(self, body: bytes) -> str:
         """What an error says: FastAPI's ``detail``, a text or a list of complaints; else nothing."""
         try:
-            content = parse_json(body, self._secret, self._where)
+            content = self._wire.json(body)
         except BoardError:
             return ""
         match content:
@@ -232,9 +235,9 @@ class Client:
     def _last(self, event: Event) -> Streamed | None:
         """The result, if this is the frame that holds it. Raises what an error frame says."""
         if event.name == "result":
-            return read(Streamed, parse_json(event.data, self._secret, self._where), self._where)
+            return read(Streamed, self._wire.json(event.data), self._where)
         if event.name == "error":
-            self._raise_frame(parse_json(event.data, self._secret, self._where))
+            self._raise_frame(self._wire.json(event.data))
         return None
 
     def _raise_frame(self, content: JsonValue) -> NoReturn:

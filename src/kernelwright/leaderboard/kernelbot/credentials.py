@@ -3,9 +3,10 @@
 Registration needs a person in a browser, once; nothing here does it for them.
 """
 
+import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from kernelwright.core.toml import holds_long_integer
 from kernelwright.leaderboard.base import Unauthorized
 from kernelwright.leaderboard.kernelbot.address import VARIABLE as SERVER_VARIABLE
 from kernelwright.leaderboard.origin import origin
+from kernelwright.leaderboard.private import look_at_rights
 from kernelwright.leaderboard.secret import Secret
 from kernelwright.leaderboard.wire import INSTALL
 
@@ -31,12 +33,16 @@ class NoCredential(Unauthorized, UserError):  # noqa: N818 - reads as what happe
 
 
 def find_credential(
-    server: str, environment: Mapping[str, str] = os.environ, folder: Path | None = None
+    server: str,
+    environment: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
+    told: Callable[[str], None] = lambda _: None,
 ) -> Secret | None:
     """From ``$POPCORN_CLI_ID``, else ``cli_id`` of ``~/.popcorn.yaml``; ``None`` where there is neither.
 
     The file's goes to the server that ``$POPCORN_API_URL`` names, and to no other that a command may name. Raises
-    NoCredential for a file that is there and cannot be used. No message holds a part of the file.
+    NoCredential for a file that is there and cannot be used, or that others can write. ``told`` hears that others can
+    read it: popcorn-cli itself leaves it so. No message holds a part of the file.
     """
     if given := environment.get(VARIABLE, "").strip():
         return _secret(given)
@@ -45,11 +51,24 @@ def find_credential(
     path = (folder or home()) / FILE
     try:
         data = read_bytes(path, MAX_FILE_BYTES)
+        open_to_others = look_at_rights(path)
     except NoSuchFile:
         return None
     except UserError as error:
         raise NoCredential(str(error)) from None
-    return _secret(_cli_id(path, data))
+    found = _secret(_cli_id(path, data))
+    if open_to_others:
+        told(open_to_others)
+    return found
+
+
+def known_ids(environment: Mapping[str, str] = os.environ, folder: Path | None = None) -> list[str]:
+    """All that the user has, for whichever server; nothing of a file that cannot be read."""
+    found = [environment.get(VARIABLE, "").strip()]
+    path = (folder or home()) / FILE
+    with contextlib.suppress(UserError, MissingError):
+        found.append(_cli_id(path, read_bytes(path, MAX_FILE_BYTES)))
+    return found
 
 
 def _secret(value: str) -> Secret:
