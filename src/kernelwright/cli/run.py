@@ -3,10 +3,11 @@
 import asyncio
 import json
 import re
+import secrets
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -60,7 +61,13 @@ ObjectiveOption = Annotated[ObjectiveName | None, typer.Option(help="By default 
 CompileWorkersOption = Annotated[
     int, typer.Option(min=1, max=256, help="Parallel compilers, at most one a core.")
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of inputs and search.")]
+SEED_BITS: Final = 31
+SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0, help="Seed of inputs, of sizes off the list, and of the search; by default nobody knows it."
+    ),
+]
 NoCatalogueOption = Annotated[bool, typer.Option("--no-catalogue", help="Start from the baseline alone.")]
 ProposalsOption = Annotated[int, typer.Option(min=1, max=8, help="Proposals that one request asks for.")]
 NoTuningOption = Annotated[
@@ -77,7 +84,7 @@ def run(
     objective: ObjectiveOption = None,
     slow_cases: SlowOption = None,
     compile_workers: CompileWorkersOption = 4,
-    seed: SeedOption = 0,
+    seed: SeedOption = None,
     no_catalogue: NoCatalogueOption = False,
     model: ModelsOption = None,
     max_cost: MaxCostOption = None,
@@ -112,7 +119,7 @@ def run(
         evaluations=evaluations,
         slow_cases=use_slow_cases(name, chosen=slow_cases),
         compile_workers=compile_workers,
-        seed=seed,
+        seed=secrets.randbits(SEED_BITS) if seed is None else seed,
         use_catalogue=not no_catalogue,
         models=tuple(text for text in model or () if text != CATALOGUE),
         proposals=proposals,
