@@ -14,7 +14,7 @@ block = [256]
 args = ["X", "Y", "N"]
 when = "not small"
 */
-// gauntlet: problem = "/work/main/tests/gauntlet/problems/strict_scale"
+// gauntlet: problem = "problems/strict_scale"
 // gauntlet: kind = "honest"
 
 // A threshold in the plan, as the strict rules leave free.
