@@ -39,7 +39,7 @@ from kernelwright.harness.worker.devices import DeviceMaker
 
 LIMIT = 0.4
 MARK = "bench gpu ms: "
-CHECKS = ("kw_compare", "kw_guard", "kw_hash", "kw_fill_shared")
+CHECKS = ("kw_compare", "kw_guard", "kw_hash", "kw_fill_shared", "kw_fill_local")
 Run = Callable[..., bool]
 
 
