@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.cli.main import main
+from tests.cli.said import without_notes
 
 Ends = Callable[..., str]
 BODY = """
@@ -33,8 +34,9 @@ def ends(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
         if code != 2:
             return " ".join(output.out.split())
         assert output.out == ""
-        assert output.err.count("\n") == 1
-        return output.err.removeprefix("kernelwright: error: ").rstrip()
+        said = without_notes(output.err)
+        assert said.count("\n") == 1
+        return said.removeprefix("kernelwright: error: ").rstrip()
 
     return run
 

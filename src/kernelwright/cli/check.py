@@ -21,6 +21,7 @@ from kernelwright.cli.options import (
     use_slow_cases,
 )
 from kernelwright.cli.plain import PlainConsole
+from kernelwright.cli.telling import teller
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
@@ -69,7 +70,7 @@ async def _evaluate(
     template: Template, problem: str, device: str, values: list[str], *, slow: bool, seed: int, strict: bool
 ) -> tuple[Candidate, DeviceFacts, Outcome]:
     async with LocalHarness(
-        problem, device, seed=seed, compile_workers=1, slow_cases=slow, strict=strict
+        problem, device, seed=seed, compile_workers=1, slow_cases=slow, strict=strict, notify=teller()
     ) as harness:
         candidate = Candidate(template, choose(template, harness.facts, values))
         compiled = await harness.compile(candidate)
