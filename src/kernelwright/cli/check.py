@@ -29,6 +29,7 @@ from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.files import read_text
 from kernelwright.core.outcome import KILLED, Outcome, Status
 from kernelwright.core.plan_faults import placed
+from kernelwright.core.text import one_line
 from kernelwright.harness.local import LocalHarness
 
 MAX_FILE_BYTES = 4 * 2**20
@@ -98,7 +99,8 @@ def _choose(template: Template, facts: DeviceFacts, values: list[str]) -> Config
             )
     if not space.enumerable:
         raise UserError(
-            f"{template.name} has too many configurations to list: give it fewer values, or use 'run'"
+            f"{template.name} has too many configurations to list ({space.cartesian} without constraints; most values:"
+            f" {space.widest}): give it fewer values, or use 'run'"
         )
     for index in range(len(space)):
         configuration = space.configuration(index)
@@ -141,7 +143,7 @@ def outcome_json(candidate: Candidate, facts: DeviceFacts, outcome: Outcome) -> 
 
 
 def _print(console: Console, candidate: Candidate, facts: DeviceFacts, outcome: Outcome) -> None:
-    console.print(f"{candidate} on {facts.name} ({facts.model})", style="bold", markup=False)
+    console.print(one_line(f"{candidate} on {facts.name} ({facts.model})"), style="bold", markup=False)
     style = "green" if outcome.status is Status.MEASURED else "red"
     console.print(f"{outcome.status}  {outcome.reason}", style=style, markup=False)
     for kernel in outcome.static.kernels if outcome.static else ():

@@ -143,6 +143,7 @@ def first_configuration(template: Template, facts: DeviceFacts) -> Configuration
     space = template.plan.space(facts)
     if not space.enumerable:
         raise PlanError(
-            f"has too many configurations to list ({space.cartesian} without constraints)", template.name
+            f"has too many configurations to list ({space.cartesian} without constraints; most values: {space.widest})",
+            template.name,
         )
     return space.configuration(0)
