@@ -57,6 +57,23 @@ def test_a_changed_document_is_found_even_with_a_new_seal(folder: Path, where: s
     assert compare(folder, changed(folder, CHANGES[where], sealed=True)) == [where]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"schema_version": 1,', '"schema_version": "1",'),
+        ('"schema_version": 1,', '"schema_version": true,'),
+        ('"schema_version": 1,', '"schema_version": 1.0,'),
+        ('"discarded": 1,', '"discarded": "1",'),
+    ],
+)
+def test_numbers_are_numbers_and_nothing_that_reads_like_one(folder: Path, old: str, new: str) -> None:
+    text = (folder / "c.json").read_text()
+    assert old in text
+    (folder / "c.json").write_text(text.replace(old, new, 1))
+    with pytest.raises(UserError, match="no certificate of schema 1"):
+        read_certificate(folder / "c.json")
+
+
 def test_without_a_memory_the_seal_is_what_can_be_told(folder: Path) -> None:
     assert verify_certificate(read_certificate(folder / "c.json"), None) == []
     broken = changed(folder, CHANGES["hashes.source"])
@@ -66,6 +83,7 @@ def test_without_a_memory_the_seal_is_what_can_be_told(folder: Path) -> None:
 def test_a_changed_source_in_the_memory_is_found(folder: Path) -> None:
     certificate = read_certificate(folder / "c.json")
     with sqlite3.connect(folder / "memory.db") as db:
+        db.execute("DROP TRIGGER templates_keep_update")
         db.execute("UPDATE templates SET source = source || '// better' WHERE name = 'fast'")
     db.close()
     found = compare(folder, certificate)

@@ -9,6 +9,7 @@ import pytest
 
 from kernelwright.cli.main import main
 from kernelwright.problems.loader import load_problem
+from tests.cli.said import without_notes
 
 Fails = Callable[..., str]
 PLAN = '/* kernelwright\n[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\nargs = ["A"]\n*/\n'
@@ -24,10 +25,11 @@ def fails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, t
             main(list(arguments))
         output = capsys.readouterr()
         assert ended.value.code == code, output.err
-        assert output.err.startswith("kernelwright: error: ")
-        assert output.err.count("\n") == 1
+        said = without_notes(output.err)
+        assert said.startswith("kernelwright: error: ")
+        assert said.count("\n") == 1
         assert output.out == ""
-        return output.err
+        return said
 
     return run
 

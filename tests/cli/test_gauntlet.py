@@ -1,7 +1,9 @@
 """``kernelwright gauntlet`` on the cpu device."""
 
 import asyncio
+import errno
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from kernelwright.cli.main import main
+from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import KILLED, Check, Outcome, Status
 from kernelwright.gauntlet import Entry, Verdict, judge, load_entries
 from kernelwright.gauntlet.run import Lane, sanitized
@@ -114,6 +117,10 @@ def test_failures_are_told_apart(capsys: pytest.CaptureFixture[str], tmp_path: P
         ("// gauntlet: problem = \n", "not valid TOML"),
         ('// gauntlet: problem = "no_such"\n// gauntlet: kind = "honest"\n', "no_such"),
         ('// gauntlet: problem = "softmax"\n// gauntlet: kind = "honest"\n// gauntlet: row_ = ""\n', "row_"),
+        (
+            '\n// gauntlet: kind = "honest"\n// gauntlet: kind = "cheat"',
+            'file.cu:3: gauntlet: not valid TOML: Cannot overwrite a value: kind = "cheat"',
+        ),
     ],
 )
 def test_a_wrong_header_is_one_line(
@@ -124,13 +131,57 @@ def test_a_wrong_header_is_one_line(
     assert code == 2
     assert not out
     assert says in err
-    assert "file.cu" in err
+    assert f"{tmp_path}/file.cu" in err
     assert err.count("\n") == 1
 
 
 def test_a_folder_without_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert command(capsys, str(tmp_path))[0] == 2
     assert command(capsys, str(tmp_path / "missing"))[0] == 2
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "dangling", "dangling folder", "circle"])
+def test_what_cannot_be_read_is_not_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str
+) -> None:
+    """A cheat that nobody reads would count as none."""
+    odd = copy(tmp_path, "honest/grid_stride.cu") / "odd.cu"
+    if kind == "fifo":
+        os.mkfifo(odd)
+    elif kind == "folder":
+        odd.mkdir()
+    else:
+        odd = tmp_path / "folder" if kind == "dangling folder" else odd
+        odd.symlink_to(odd if kind == "circle" else tmp_path / "nowhere")
+    code, out, err = command(capsys, str(tmp_path), "--device", "cpu")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"kernelwright: error: {odd}: ")
+
+
+def test_a_closed_folder_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = copy(tmp_path, "honest/grid_stride.cu") / "closed"
+    closed.mkdir()
+    scandir = os.scandir
+
+    def refuse(path: str) -> Any:  # root may look into everything
+        if path == str(closed):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UserError, match=f"^{closed}: cannot be read: Permission denied: give yourself"):
+        load_entries(tmp_path)
+
+
+def test_folders_behind_links_are_looked_into_once_and_problems_not_at_all(tmp_path: Path) -> None:
+    copy(tmp_path / "outside", "honest/grid_stride.cu")
+    inside = tmp_path / "inside"
+    (inside / "problem").mkdir(parents=True)
+    (inside / "problem" / "problem.toml").touch()
+    (inside / "problem" / "baseline.cu").touch()
+    (inside / "link").symlink_to(tmp_path / "outside")
+    (inside / "loop").symlink_to(inside)
+    assert [entry.file for entry in load_entries(inside)] == ["link/honest/grid_stride.cu"]
 
 
 def entry(kind: Any = "cheat") -> Entry:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.cli.main import main
+from tests.cli.said import without_notes
 
 AT_IMPORT = """
 import os, runpy, signal, sys
@@ -178,7 +179,7 @@ def test_an_interrupt_of_a_terminal_ends_a_command_with_everything_it_started(
         started = family(command.pid)
         os.killpg(command.pid, number)
         command.wait(timeout=60)
-    error = (tmp_path / "stderr").read_text()
+    error = without_notes((tmp_path / "stderr").read_text())
     first, _, last = error.rpartition("kernelwright: interrupted\n")
     assert (command.returncode, last, first[: len(said)]) == (130, "", said), error
     assert first.count("\n") == (2 if said else 0)  # the address and the deadline

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from kernelwright.cli.main import main
+from kernelwright.problems.loader import load_problem
+from tests.cli.said import without_notes
 
 Ends = Callable[..., str]
 BODY = """
@@ -33,10 +35,30 @@ def ends(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
         if code != 2:
             return " ".join(output.out.split())
         assert output.out == ""
-        assert output.err.count("\n") == 1
-        return output.err.removeprefix("kernelwright: error: ").rstrip()
+        said = without_notes(output.err)
+        assert said.count("\n") == 1
+        return said.removeprefix("kernelwright: error: ").rstrip()
 
     return run
+
+
+def test_a_space_that_is_too_large_names_its_widest_tunable(ends: Ends) -> None:
+    narrow = "".join(f"T{n} = {list(range(90))}\n" for n in range(5))
+    plan = f"[tune]\n{narrow}WIDE = {list(range(91))}\n"
+    launch = '[[launch]]\nkernel = "add"\ngrid = [1]\nblock = [1]\nargs = ["A", "B", "C", "N"]\n'
+    said = ends(plan + launch, 2)
+    assert f"{90**5 * 91} without constraints; most values: WIDE" in said
+
+
+def test_a_name_is_one_line_whatever_is_in_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    baseline = load_problem("vector_add").folder / "baseline.cu"
+    Path("a\nb.cu").write_bytes(baseline.read_bytes())
+    with pytest.raises(SystemExit):
+        main(["check", "a\nb.cu", "-p", "vector_add", "-d", "cpu"])
+    assert capsys.readouterr().out.startswith("a b.cu on cpu ")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from kernelwright.core.errors import UserError
 from kernelwright.gauntlet.entry import load_entries
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
+from tests.cli.said import without_notes
 
 
 def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -21,8 +22,9 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         main(list(arguments))
     output = capsys.readouterr()
     assert ended.value.code == 2, output.err
-    assert output.err.count("\n") == 1
-    return output.err
+    said = without_notes(output.err)
+    assert said.count("\n") == 1
+    return said
 
 
 def own(folder: Path, **changes: str) -> Path:

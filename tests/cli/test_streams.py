@@ -47,14 +47,28 @@ def test_no_file_takes_the_place_of_a_closed_output(tmp_path: Path) -> None:
     assert (tmp_path / "x").read_bytes() == b"data"
 
 
-@pytest.mark.parametrize("limit", [6, 12])
-def test_too_few_files_are_said_in_one_line(limit: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (
+            6,
+            "too many open files: raise the limit (ulimit -n 1024), or close some",
+        ),  # before it can be looked at
+        (
+            12,
+            "the limit on open files (ulimit -n) is 12, at least 128 are needed: start it from a shell with a wider one, or none",
+        ),
+        (
+            30,
+            "the limit on open files (ulimit -n) is 30, at least 128 are needed: start it from a shell with a wider one, or none",
+        ),
+    ],
+)
+def test_too_few_files_are_said_in_one_line(limit: int, said: str, tmp_path: Path) -> None:
     words = ("run", "vector_add", "--device", "cpu", "--dir", str(tmp_path / "d"))
     done = in_shell(f"ulimit -n {limit};", *words)
     assert done.returncode == 2
-    assert done.stderr == (
-        "kernelwright: error: too many open files: raise the limit (ulimit -n 1024), or close some\n"
-    )
+    assert done.stderr == f"kernelwright: error: {said}\n"
     assert not list(tmp_path.iterdir())
 
 

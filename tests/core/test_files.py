@@ -1,13 +1,22 @@
 """Files that appear whole or not at all."""
 
 import os
+import resource
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place, place_folder, read_beginning, read_bytes, read_text
+from kernelwright.core.files import (
+    place,
+    place_folder,
+    read_beginning,
+    read_bytes,
+    read_text,
+    temporary_folder,
+)
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -87,3 +96,17 @@ def test_text_may_begin_with_a_mark_and_is_utf_8(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"ab\xff")
     with pytest.raises(UserError, match="is not UTF-8 text at byte 2"):
         read_text(tmp_path / "x", 6)
+
+
+@pytest.mark.parametrize(("bytes_each", "mend"), [(-1, "free space there or set TMPDIR"), (0, "ulimit -f")])
+def test_without_a_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_each: int, mend: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [f"{tmp_path}/a", f"{tmp_path}/b"])
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (bytes_each, -1))
+    with pytest.raises(UserError) as caught:
+        temporary_folder()
+    told = f"no folder for temporary files: {tmp_path}/a, {tmp_path}/b cannot be written: "
+    assert str(caught.value).startswith(told)
+    assert mend in str(caught.value)

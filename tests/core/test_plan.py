@@ -116,7 +116,8 @@ def test_ids_follow_the_content() -> None:
         ("[tune\n" + launch(), "not valid TOML", 2),
         ("[tune]\nBM = []\n" + launch(), "non-empty list", 3),
         ("[tune]\nBM = [1.5]\n" + launch(), "only 32-bit integers", 3),
-        ("[tune]\nBM = [8, 8]\n" + launch(), "twice", 3),
+        ("[tune]\nBM = [8, 8]\n" + launch(), "tune.BM: has the value 8 twice", 3),
+        ("[tune]\nBM = [4, true, 1]\n" + launch(), "has the value True twice", 3),
         ("[tune]\nnum_sms = [8]\n" + launch(), "not a usable name", 3),
         ("[tune.compiler]\nopt = [1]\n" + launch(), "not an allowed compiler setting", 3),
         ("[tune.compiler]\nuse_fast_math = [3]\n" + launch(), "bool expected", 3),
@@ -148,6 +149,11 @@ def test_the_column_of_a_bad_expression_is_that_of_the_fault() -> None:
         parse_template(source('[let]\nTPB = "(8 / 2"\n' + launch()), "file.cu")
     assert caught.value.line == 3
     assert caught.value.column >= len('TPB = "')
+
+
+def test_a_plan_that_is_never_closed_is_told_from_none() -> None:
+    with pytest.raises(PlanError, match=r"^file.cu:2:1: the plan's comment is never closed"):
+        parse_plan("\n/* kernelwright\n[tune]\nT = [1]\n", "file.cu")
 
 
 def test_a_file_without_a_plan_says_what_is_needed() -> None:
@@ -195,8 +201,9 @@ def test_any_text_as_a_plan_is_a_plan_or_a_plan_error(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["\0", "\ud800"])
 def test_a_source_that_is_no_text_is_refused(text: str) -> None:
-    with pytest.raises(PlanError, match="no text"):
-        parse_template(GEMM + text)
+    line = GEMM.count("\n") + 1
+    with pytest.raises(PlanError, match=rf"^candidate.cu:{line}:3: .* no text"):
+        parse_template(f"{GEMM}//{text}")
 
 
 def test_a_byte_order_mark_is_no_part_of_the_source() -> None:

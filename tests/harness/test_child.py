@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -77,6 +78,17 @@ async def test_a_python_that_cannot_be_run_is_the_user_s_to_mend(
     monkeypatch.setattr("kernelwright.harness.child.confined_command", bare)
     with pytest.raises(HarnessError, match=r"the compile worker cannot be started: .*No such file"):
         await child(tmp_path / "2", "compile").start()
+
+
+async def test_too_many_processes_are_the_user_s_to_mend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr("kernelwright.harness.child.start_process", refuse)
+    with pytest.raises(UserError, match=r"the compile worker cannot be started: .* processes: .*ulimit -u"):
+        await child(tmp_path, "compile").start()
 
 
 def bare(command: Sequence[str], view: object, folder: Path) -> Enclosed:

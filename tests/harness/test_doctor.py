@@ -1,14 +1,16 @@
 """The doctor finds what is missing, and never fails itself."""
 
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from kernelwright.core.errors import HarnessError
+from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.harness import doctor
 from kernelwright.harness.doctor import Finding, diagnose
 from kernelwright.harness.processes import readable_folders
+from kernelwright.harness.scratch import Scratch
 
 
 def by_name(findings: list[Finding]) -> dict[str, Finding]:
@@ -82,6 +84,18 @@ def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     finding = doctor._scratch_space()
     assert not finding.ok
     assert "MiB left" in finding.detail
+
+
+def test_no_disk_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nonexistent/tmp"])
+    findings = by_name(diagnose("cpu"))
+    for name in ("scratch space", "sandbox"):
+        assert not findings[name].ok
+        assert findings[name].required
+        assert "no folder for temporary files: /nonexistent/tmp" in findings[name].detail
+    with pytest.raises(UserError, match="no folder for temporary files"):
+        Scratch()
 
 
 def test_a_sandbox_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:

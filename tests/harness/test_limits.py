@@ -27,7 +27,7 @@ def soft_limit(kind: int, nbytes: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("limit", limits.TO_WORK, ids=lambda limit: limit.option)
 def test_a_narrow_limit_is_named_with_its_option(limit: limits.Least) -> None:
-    told = f"on {limit.what} (ulimit {limit.option}) is {limit.nbytes // 2 >> 20} MiB"
+    told = f"on {limit.what} (ulimit {limit.option}) is {limit.shown(limit.nbytes // 2)}, "
     with soft_limit(limit.kind, limit.nbytes // 2):
         assert told in limits.narrow_limit(limits.TO_WORK)
     with soft_limit(limit.kind, limit.nbytes):

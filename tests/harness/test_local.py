@@ -15,7 +15,8 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import HarnessError, ProblemError, UserError
 from kernelwright.core.outcome import KILLED, KernelStatics, Outcome, StaticMetrics, Status
 from kernelwright.harness import child
-from kernelwright.harness.local import LocalHarness, Timeouts, _memory_share
+from kernelwright.harness.excess import memory_share
+from kernelwright.harness.local import LocalHarness, Timeouts
 from kernelwright.harness.setup import REFERENCE_BEGINS
 from kernelwright.harness.wire import Ceilings, Hello
 from kernelwright.problems.loader import load_problem
@@ -314,8 +315,8 @@ async def test_occupancy_is_that_of_the_launch(
 
 async def test_compilers_together_take_half_of_the_memory() -> None:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert 2 << 30 <= _memory_share("compile", 4) <= max(2 << 30, total // 8)
-    assert _memory_share("device", 4) >= 4 << 30
+    assert 2 << 30 <= memory_share("compile", 4) <= max(2 << 30, total // 8)
+    assert memory_share("device", 4) >= 4 << 30
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@
 import asyncio
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.devices.base import BuildResult
+from kernelwright.harness import device_lock as device_lock_module
 from kernelwright.harness.device_lock import device_lock, lock_path, told_once
 from kernelwright.harness.scratch import MAX_ARTIFACT_BYTES, Artifacts, Scratch, shared_cache
 
@@ -167,3 +169,21 @@ async def test_a_lock_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="cannot be opened"):
         async with device_lock("a", folder=tmp_path):
             pass
+
+
+def test_a_lock_lies_where_every_user_of_the_machine_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that look in their own TMPDIR would measure on one device at once."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert lock_path("a").parent == device_lock_module.FOLDERS[0] == Path("/tmp")
+    places = tuple(tmp_path / name for name in ("missing", "second", "third"))
+    for folder in places[1:]:
+        folder.mkdir()
+    monkeypatch.setattr(device_lock_module, "FOLDERS", places)
+    assert lock_path("a").parent == places[1]
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert lock_path("a").parent == places[0]  # the error names the first
+    lock_path("a", places[2]).touch()
+    assert lock_path("a").parent == places[2]  # another user made it: reading is enough for a lock

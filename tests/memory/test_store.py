@@ -103,7 +103,9 @@ def test_text_that_is_no_utf8_does_not_lose_the_experiment(memory: Memory) -> No
 def test_a_candidate_is_recorded_once_a_campaign_and_nothing_of_the_second_stays(memory: Memory) -> None:
     memory.start_campaign(campaign("c2"), PROBLEM)
     memory.record(experiment(1), TEMPLATE)
-    with pytest.raises(MemoryFileError, match="refused: UNIQUE"):
+    with pytest.raises(
+        MemoryFileError, match="refused: experiments are history: this one is recorded already"
+    ):
         memory.record(experiment(1, measured(9.0)), replace(TEMPLATE, id="t2"))
     memory.record(experiment(1, campaign="c2"), TEMPLATE)
     assert [one.outcome for one in memory.experiments("c1")] == [measured()]

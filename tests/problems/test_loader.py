@@ -23,6 +23,11 @@ BAD = [
     ('shape = ["N"], role = "in"', 'shape = ["N +"], role = "in"', 'arguments[0] "X".shape[0]: '),
     ('shape = ["N"], role = "in"', 'shape = ["M"], role = "in"', "uses 'M', which is no size"),
     (
+        "cases = [{ sizes = { N = 100 } }",
+        "cases = [{ sizes = { M = 100 } }",
+        "cases[0].sizes: lacks the size 'N', which another case has",
+    ),
+    (
         'shape = ["N"], role = "in"',
         'shape = ["N - 200"], role = "in"',
         "cases[0]: 'X' gets the shape (-100,)",

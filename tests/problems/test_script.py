@@ -2,13 +2,14 @@
 
 import os
 import posix
+import threading
 from pathlib import Path
 
 import pytest
 
 from kernelwright.core.errors import ProblemError
 from kernelwright.problems.loader import bundled_names, load_problem
-from kernelwright.problems.script import Script
+from kernelwright.problems.script import MAX_THREADS, Script
 
 DEEP = "(" * 5000 + ")" * 5000
 
@@ -95,3 +96,30 @@ def test_the_end_of_the_process_is_the_file_s_own_fault(end: str, how: str) -> N
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # it ends at once
 def test_a_process_that_the_code_starts_itself_may_end() -> None:
     assert Script(Path("reference.py"), FORKS, "reference(xp, sizes)").call(None, {}) == 7
+
+
+THREADS = """
+import threading
+def reference(end, number):
+    for _ in range(number):
+        threading.Thread(target=end.wait, daemon=True).start()
+"""
+
+
+def test_threads_that_are_left_are_the_file_s_own_fault() -> None:
+    end, known = threading.Event(), set(threading.enumerate())
+    leaves = Script(Path("reference.py"), THREADS, "reference(end, number)")
+    try:
+        leaves.call(end, 3)
+        with pytest.raises(ProblemError, match=r"reference.py left \d+ threads at work: end what"):
+            leaves.call(end, MAX_THREADS)
+    finally:
+        end.set()
+        for thread in set(threading.enumerate()) - known:
+            thread.join()
+
+
+def test_what_is_raised_without_a_word_ends_without_a_colon() -> None:
+    silent = Script(Path("reference.py"), "def reference(): raise MemoryError", "reference()")
+    with pytest.raises(ProblemError, match=r"^reference.py:1: reference.py raised MemoryError$"):
+        silent.call()

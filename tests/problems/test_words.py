@@ -38,6 +38,7 @@ WRONG = [
     (scalar("float32", "nan"), 'arguments[1] "factor".value: must be a number that is neither nan nor infinite'),
     (scalar("float32", '"1.5"'), 'arguments[1] "factor".value: must be a number, not \'1.5\''),
     (scalar("float32", "1e39"), 'arguments[1] "factor".value: 1e+39 is no float32 (at most 3.40282e+38)'),
+    (scalar("float32", "1e-300"), 'arguments[1] "factor".value: 1e-300 is 0 as float32: choose another dtype'),
     (scalar("float64", HUGE), "is no float64"),
     (scalar("float16", "65520"), "65520 is no float16 (at most 65504)"),
     (scalar("int32", "true"), 'arguments[1] "factor".value: must be a number, not true'),

@@ -86,6 +86,16 @@ BOTH = {
 }
 
 
+BOTH |= {
+    f"no note {key}": (
+        f"DELETE FROM environment WHERE key LIKE '{key}%'",
+        f"the issued certificate rests on the note '{key}",
+    )
+    for key in ("sanitizer:", "trials:")
+}
+"""A certificate names what only a note tells."""
+
+
 @pytest.mark.parametrize("what", BOTH)
 def test_what_is_recorded_twice_has_to_agree(what: str, finished: Path, tmp_path: Path) -> None:
     statement, reason = BOTH[what]

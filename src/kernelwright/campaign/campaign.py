@@ -140,7 +140,7 @@ class Campaign:
         return summary(
             self.scene,
             self.settings,
-            problem=self.problem.name,
+            problem=self.problem,
             state=state,
             baseline=baseline,
             counts=self.counts,

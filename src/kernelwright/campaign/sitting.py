@@ -41,6 +41,7 @@ from kernelwright.generation.model import Model
 from kernelwright.generation.models.opening import open_model
 from kernelwright.harness.detached.harness import DetachedHarness
 from kernelwright.harness.detached.records import source_id
+from kernelwright.harness.enclosure import told
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.problem_test import quick_selftest
 from kernelwright.harness.protocol import Harness
@@ -252,15 +253,13 @@ def _stopped_by_signals(stop: asyncio.Event, *, patient: bool) -> Iterator[None]
 def _note_environment(
     memory: Memory, campaign: str, harness: LocalHarness | DetachedHarness, listener: Listener
 ) -> None:
-    """Keep what the measurements depend on; say which walls around candidates are missing."""
+    """Keep what the measurements depend on; say which walls around candidates the other machine lacks, as a harness here does."""
     memory.note(campaign, "sandbox", json.dumps(asdict(harness.sandbox)))
     memory.note(campaign, "ceilings", json.dumps(asdict(harness.ceilings)))
     memory.note(campaign, "kernelwright", __version__)
     memory.note(campaign, "timing", json.dumps(asdict(harness.timing)))
-    if harness.sandbox.missing:
-        listener.note(
-            f"sandbox without: {', '.join(harness.sandbox.missing)} (kernelwright doctor tells why)"
-        )
+    if isinstance(harness, DetachedHarness) and (lacking := told(harness.sandbox.missing)):
+        listener.note(lacking)
 
 
 def _tell_timing(before: str | None, harness: LocalHarness | DetachedHarness, listener: Listener) -> None:

@@ -9,13 +9,14 @@ from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.settings import Settings
 from kernelwright.campaign.standing import Entry
 from kernelwright.campaign.succession import Succession
+from kernelwright.problems.loader import Problem
 
 
 def summary(
     scene: Scene,
     settings: Settings,
     *,
-    problem: str,
+    problem: Problem,
     state: str,
     baseline: Entry,
     counts: Mapping[str, int],
@@ -29,12 +30,12 @@ def summary(
     assert leader is not None, "the baseline leads until something better comes"
     return CampaignResult(
         campaign=scene.campaign,
-        problem=problem,
+        problem=problem.name,
         device=facts.name,
         device_model=facts.model,
         objective=scene.standing.objective.name,
         state=state,
-        slow_cases=settings.slow_cases,
+        slow_cases=settings.slow_cases and bool(problem.spec.slow_cases),
         baseline=_leader(scene, baseline),
         incumbent=_leader(scene, leader),
         experiments=sum(counts.values()),

@@ -25,6 +25,9 @@ from kernelwright.core.statistics import CONFIDENCE, TOTAL_ERROR
 from kernelwright.memory.records import CampaignRecord, Duel, Experiment
 from kernelwright.memory.store import Memory
 
+UNKNOWN: Final = "not recorded"
+UNTESTED: Final = "the problem's self-test: not recorded"
+ONCE_MORE: Final = "both measured once more at the end, back to back; no interval"
 METRIC: Final = "metric "
 """How findings begin that are numbers for the optimiser, not warnings."""
 
@@ -53,7 +56,7 @@ def build_certificate(memory: Memory, campaign: CampaignRecord, candidate: str) 
     facts = read_facts(memory, campaign, candidate)
     confirmation = _last(facts, confirming=True)
     return Certificate(
-        kernelwright=facts.notes.get("kernelwright", "not recorded"),
+        kernelwright=facts.notes.get("kernelwright", UNKNOWN),
         campaign=campaign.id,
         problem=facts.problem.name,
         hashes=_hashes(facts),
@@ -152,7 +155,7 @@ def _ratio_to_baseline(facts: Facts, duel: Duel | None) -> Ratio:
         return Ratio(
             against=against,
             ratio=both["incumbent_ms"] / both["baseline_ms"],
-            source="both measured once more at the end, back to back; no interval",
+            source=ONCE_MORE,
         )
     times = [facts.objective.time(e.outcome.times_ms()) for e in (facts.experiment, facts.baseline)]
     return Ratio(
@@ -232,7 +235,7 @@ def _statistics(facts: Facts) -> Statistics:
 def _warnings(facts: Facts) -> tuple[str, ...]:
     """The problem's self-test, and what the runs said."""
     if "selftest" not in facts.notes:
-        tested: tuple[str, ...] = ("the problem's self-test: not recorded",)
+        tested: tuple[str, ...] = (UNTESTED,)
     else:
         tested = tuple(f"self-test: {line}" for line in json.loads(facts.notes["selftest"]))
     findings = facts.experiment.outcome.findings

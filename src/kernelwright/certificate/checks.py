@@ -15,13 +15,13 @@ from kernelwright.devices.base import TimingProtocol
 from kernelwright.harness.protocol import SanitizerResult
 from kernelwright.harness.sanitizer import CHECKED_MODE
 
-_NOT_RECORDED = "not recorded by the campaign"
+NOT_RECORDED = "not recorded by the campaign"
 
 
 def check_parts(facts: Facts) -> tuple[CheckPart, ...]:
     """All checks, in the order in which an experiment meets them."""
     found = {part.check: part for part in (*_before(facts), *_of_runs(facts), *_apart(facts))}
-    return tuple(found.get(check) or _not_run(check, _NOT_RECORDED) for check in Check)
+    return tuple(found.get(check) or _not_run(check, NOT_RECORDED) for check in Check)
 
 
 def _passed(check: Check, evidence: str) -> CheckPart:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from kernelwright.core.configuration import Value
 from kernelwright.core.outcome import Conditions
@@ -152,6 +152,13 @@ class Certificate(_Model):
     warnings: tuple[str, ...]
     seeds: str
     content_sha256: str = ""
+
+    @field_validator("schema_version", mode="before")
+    @classmethod
+    def _is_a_number(cls, value: object) -> object:
+        if type(value) is not int:  # true and 1.0 are equal to 1
+            raise ValueError(f"must be the number {SCHEMA_VERSION}")
+        return value
 
     def sealed(self) -> "Certificate":
         """With the hash of its content."""

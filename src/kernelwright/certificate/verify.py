@@ -34,7 +34,7 @@ def read_certificate(path: Path) -> Certificate:
     """The document of a file. Raises UserError, one line, when it is none."""
     text = read_text(path, MAX_BYTES)
     try:
-        return Certificate.model_validate_json(text)
+        return Certificate.model_validate_json(text, strict=True)
     except ValidationError as error:
         what = in_json_words(error, text, keys=None)
         raise UserError(f"{path}: no certificate of schema {SCHEMA_VERSION}: {what}") from None

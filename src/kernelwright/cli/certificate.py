@@ -89,4 +89,7 @@ def _verify(file: Path, directory: Path) -> None:
             f"{file}: {len(mismatches)} differences: the certificate does not say what the memory says"
         )
         raise typer.Exit(1)
-    typer.echo(f"{file}: every hash and number agrees with {directory / MEMORY_FILE}")
+    typer.echo(
+        f"{file}: its hashes and numbers are those that follow from {directory / MEMORY_FILE}; whether the memory's own"
+        f" history holds is judged by 'kernelwright replay {document.campaign} --mode rederive'"
+    )

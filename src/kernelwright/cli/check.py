@@ -21,6 +21,7 @@ from kernelwright.cli.options import (
     use_slow_cases,
 )
 from kernelwright.cli.plain import PlainConsole
+from kernelwright.cli.telling import teller
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.device import DeviceFacts
@@ -28,6 +29,7 @@ from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.files import read_text
 from kernelwright.core.outcome import KILLED, Outcome, Status
 from kernelwright.core.plan_faults import placed
+from kernelwright.core.text import one_line
 from kernelwright.harness.local import LocalHarness
 
 MAX_FILE_BYTES = 4 * 2**20
@@ -69,7 +71,7 @@ async def _evaluate(
     template: Template, problem: str, device: str, values: list[str], *, slow: bool, seed: int, strict: bool
 ) -> tuple[Candidate, DeviceFacts, Outcome]:
     async with LocalHarness(
-        problem, device, seed=seed, compile_workers=1, slow_cases=slow, strict=strict
+        problem, device, seed=seed, compile_workers=1, slow_cases=slow, strict=strict, notify=teller()
     ) as harness:
         candidate = Candidate(template, choose(template, harness.facts, values))
         compiled = await harness.compile(candidate)
@@ -97,7 +99,8 @@ def _choose(template: Template, facts: DeviceFacts, values: list[str]) -> Config
             )
     if not space.enumerable:
         raise UserError(
-            f"{template.name} has too many configurations to list: give it fewer values, or use 'run'"
+            f"{template.name} has too many configurations to list ({space.cartesian} without constraints; most values:"
+            f" {space.widest}): give it fewer values, or use 'run'"
         )
     for index in range(len(space)):
         configuration = space.configuration(index)
@@ -140,7 +143,7 @@ def outcome_json(candidate: Candidate, facts: DeviceFacts, outcome: Outcome) -> 
 
 
 def _print(console: Console, candidate: Candidate, facts: DeviceFacts, outcome: Outcome) -> None:
-    console.print(f"{candidate} on {facts.name} ({facts.model})", style="bold", markup=False)
+    console.print(one_line(f"{candidate} on {facts.name} ({facts.model})"), style="bold", markup=False)
     style = "green" if outcome.status is Status.MEASURED else "red"
     console.print(f"{outcome.status}  {outcome.reason}", style=style, markup=False)
     for kernel in outcome.static.kernels if outcome.static else ():

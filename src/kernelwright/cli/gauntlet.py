@@ -12,11 +12,13 @@ from rich.table import Table
 import kernelwright
 from kernelwright.cli.options import DeviceOption, JsonOption, SlowOption, path, pick_device, use_slow_cases
 from kernelwright.cli.plain import PlainConsole
+from kernelwright.cli.telling import Count, teller
 from kernelwright.core.errors import UserError
 from kernelwright.core.looking import is_folder
 from kernelwright.gauntlet import Report, Row, Verdict, load_entries, run_gauntlet
 from kernelwright.gauntlet.judge import FAILURES
 
+INTERRUPTED_CODE = 130
 _STYLE = {Verdict.CAUGHT: "green", Verdict.HONEST: "green", Verdict.NOT_RUN: "dim"}
 
 
@@ -39,23 +41,28 @@ def gauntlet(
 ) -> int:
     """Prove the harness: every cheat is caught by the check it names, no honest candidate is refused.
 
-    Exit code 0 when that holds, 1 when not.
+    Exit code 0 when that holds, 1 when not. Ctrl-C shows what is known by then, exit code 130.
     """
+    if as_json and markdown:
+        raise UserError("--json and --markdown: choose one")
     entries = tuple(entry for entry in load_entries(folder or _default_folder()) if only in entry.file)
     if not entries:
         raise UserError(f"--only {only}: no file's path holds this text")
     name = pick_device(device)
     console = PlainConsole(stderr=True)
-    quiet = as_json or markdown or not console.is_terminal
+    count = Count(
+        len(entries),
+        lambda line: console.print(line, style="dim", soft_wrap=True),
+        all_lines=console.is_terminal,
+    )
     report = asyncio.run(
         run_gauntlet(
             entries,
             name,
             slow_cases=use_slow_cases(name, chosen=slow_cases),
             seed=seed,
-            notify=(lambda _: None)
-            if quiet
-            else lambda row: console.print(_line(row), markup=False, style="dim"),
+            notify=lambda row: count.add(_line(row), bad=row.verdict in FAILURES),
+            tell=teller(),
         )
     )
     if as_json:
@@ -64,6 +71,8 @@ def gauntlet(
         typer.echo(as_markdown(report))
     else:
         _print(PlainConsole(), report)
+    if report.interrupted:
+        return INTERRUPTED_CODE
     return int(bool(report.failures) or (strict and report.count(Verdict.NOT_RUN) > 0))
 
 
@@ -87,6 +96,7 @@ def _summary(report: Report) -> str:
         f"{counts['passed']} passed, {counts['wrong_check']} caught by another check than named; "
         f"{counts['honest']} honest, {counts['false_alarms']} false alarms; "
         f"{counts['not_run']} not run, {counts['errors']} failures of the harness"
+        + ("; interrupted" if report.interrupted else "")
     )
 
 

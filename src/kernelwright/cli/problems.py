@@ -20,6 +20,7 @@ from kernelwright.cli.options import (
     use_slow_cases,
 )
 from kernelwright.cli.plain import PlainConsole
+from kernelwright.cli.telling import teller
 from kernelwright.core.text import one_line
 from kernelwright.harness.problem_test import run_self_test
 from kernelwright.harness.self_test import SelfTest, SelfTestRow, Verdict
@@ -105,7 +106,7 @@ def examine_problem(
     name = pick_device(device)
     slow = use_slow_cases(name, chosen=slow_cases)
     _see_to_templates(loaded)
-    result = run_self_test(loaded, name, slow=slow, seed=seed, strict=strict)
+    result = run_self_test(loaded, name, slow=slow, seed=seed, strict=strict, notify=teller())
     result = SelfTest((*result.rows, *_of_scripts(loaded)))
     if as_json:
         rows = [asdict(row) for row in result.rows]

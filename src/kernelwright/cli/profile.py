@@ -20,6 +20,7 @@ from kernelwright.cli.options import (
     pick_device,
     use_slow_cases,
 )
+from kernelwright.cli.telling import teller
 from kernelwright.core.candidate import Candidate, Template
 from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import StaticMetrics, Status
@@ -108,7 +109,7 @@ async def _profile(
     strict: bool,
 ) -> Profile:
     async with LocalHarness(
-        problem, device, compile_workers=1, slow_cases=slow, strict=strict, timing=BRIEF
+        problem, device, compile_workers=1, slow_cases=slow, strict=strict, timing=BRIEF, notify=teller()
     ) as harness:
         if case and case not in {known.id for known in harness.cases}:
             raise UserError(f"--case {case}: the cases are {', '.join(c.id for c in harness.cases)}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelwright.campaign.events import Listener, Progress, Silent
+from kernelwright.campaign.events import Listener, Progress
 from kernelwright.cli.options import (
     DEFAULT_DIR,
     DETACHED,
@@ -21,6 +21,7 @@ from kernelwright.cli.options import (
     pick_device,
     use_slow_cases,
 )
+from kernelwright.cli.telling import Noting
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UserError
 from kernelwright.memory.store import Memory
@@ -94,6 +95,7 @@ def replay(
         raise UserError("--model, --evaluations and --seconds are for --mode regenerate (or all)")
     ways = [each for each in (Mode.REDERIVE, Mode.REBUILD, Mode.REGENERATE) if mode in {each, Mode.ALL}]
     results = []
+    listener: Listener = Noting() if as_json else _Leaders()
     with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
         subject = read_subject(memory, campaign, problem)
 
@@ -102,7 +104,7 @@ def replay(
             return Terms(name, _slow(subject, name), tuple(model or ()), evaluations, seconds, strict)
 
         for way in ways:
-            work = _begin(way, subject, terms, Silent() if as_json else _Leaders())
+            work = _begin(way, subject, terms, listener)
             results.append(asyncio.run(work))
             if not as_json:
                 _print(results[-1])
@@ -119,13 +121,15 @@ def _begin(
         return rederive(subject)
     given = terms()
     if way is Mode.REBUILD:
-        harness = local_harness(subject, given.device, slow=given.slow, strict=given.strict)
+        harness = local_harness(
+            subject, given.device, slow=given.slow, strict=given.strict, notify=listener.note
+        )
         return rebuild(subject, harness)
     return regenerate(subject, given, listener)
 
 
-class _Leaders(Silent):
-    """Shows on stderr how a search goes."""
+class _Leaders(Noting):
+    """Shows also on stderr how a search goes."""
 
     def leads(self, candidate: Candidate, progress: Progress) -> None:
         """A new incumbent."""

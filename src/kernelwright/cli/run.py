@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.campaign.attaching import need_board, need_submit
-from kernelwright.campaign.events import Listener, Silent
+from kernelwright.campaign.events import Listener
 from kernelwright.campaign.result import CampaignResult
 from kernelwright.campaign.settings import MAX_SUBMISSIONS, NO_GOAL, PROBLEM_GOAL, Settings
 from kernelwright.campaign.sitting import resume_campaign, start_campaign
@@ -42,6 +42,7 @@ from kernelwright.cli.options import (
     pick_device,
     use_slow_cases,
 )
+from kernelwright.cli.telling import Noting
 from kernelwright.core.goal import parse_goal
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.generation.models.opening import CATALOGUE
@@ -193,9 +194,9 @@ def _check(goal: str | None, board: str | None) -> None:
 
 
 def _watch(title: str, as_json: bool, sitting: Sitting) -> int:
-    """Run a sitting under a live view (or silently for scripts) and print its result; exit code."""
+    """Run a sitting under a live view (or with its notes alone, for scripts) and print its result; exit code."""
     if as_json:
-        result = asyncio.run(sitting(Silent()))
+        result = asyncio.run(sitting(Noting()))
         typer.echo(json.dumps({**result.as_json(), "peak_rss_mb": peak_rss_mb()}))
     else:
         console = PatientConsole()

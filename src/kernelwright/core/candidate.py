@@ -1,13 +1,17 @@
 """Template + Configuration = Candidate."""
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import PlanError
 from kernelwright.core.identity import content_id
 from kernelwright.core.plan import Plan, parse_plan, split_source
 from kernelwright.core.plan_format import format_plan
+
+_NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,12 @@ class Template:
 def parse_template(text: str, name: str = "candidate.cu") -> Template:
     """Template from the text of a ``.cu`` file. Raises PlanError with the line and column in the file."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if odd := _NO_TEXT.search(text):
         raise PlanError(
-            "the source holds characters that are no text (NUL, or half of a surrogate pair)", name
+            "the source holds a character that is no text (NUL, or half of a surrogate pair)",
+            name,
+            text.count("\n", 0, odd.start()) + 1,
+            odd.start() - text.rfind("\n", 0, odd.start()),
         )
     return Template(name=name, source=text, plan=parse_plan(text, name))
 

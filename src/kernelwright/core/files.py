@@ -2,15 +2,19 @@
 
 import errno
 import os
+import resource
 import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from kernelwright.core.errors import NoSuchFile, UserError
+
+_LEAST_FILE: Final = 4096
+"""Bytes that a file has to be able to hold before a folder counts as one that can be written."""
 
 
 def read_bytes(path: Path, most: int) -> bytes:
@@ -121,6 +125,18 @@ def place_folder(folder: Path, files: Mapping[str, bytes], look: Callable[[Path]
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
         raise unwritable(folder, error) from None
+
+
+def temporary_folder() -> Path:
+    """Where temporary files go, as :mod:`tempfile` looks for it. Raises UserError, one line, where none can be written."""
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        tried = str(error.strerror).partition(" in ")[2].strip("[]").replace("'", "")
+    soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    closed = 0 <= soft < _LEAST_FILE
+    mend = "widen the limit on the size of files (ulimit -f)" if closed else "free space there or set TMPDIR"
+    raise UserError(f"no folder for temporary files: {tried} cannot be written: {mend}")
 
 
 def write_through(path: Path, data: bytes) -> None:

@@ -46,6 +46,7 @@ DTYPES = frozenset(
 MAX_VALUES = 1024
 MAX_PLAN_BYTES = 64 * 1024
 _PLAN = re.compile(r"\A\s*/\*[ \t]*kernelwright[ \t]*\r?\n(.*?)\*/", re.DOTALL)
+_OPENED = re.compile(r"\A\s*(/\*)[ \t]*kernelwright[ \t]*\r?\n(?!.*\*/)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -134,12 +135,14 @@ def split_source(text: str, origin: str) -> tuple[str, int, str]:
     """Plan text, line (1-based) where it starts, and the source behind the plan's comment."""
     match = _PLAN.match(text)
     if match is None:
-        raise PlanError(
-            "the file must start with a plan: a comment '/* kernelwright', TOML, '*/'",
-            origin,
-            line=1,
-            column=1,
+        opened = _OPENED.match(text)
+        what = (
+            "the plan's comment is never closed: end it with '*/' before the code"
+            if opened
+            else "the file must start with a plan: a comment '/* kernelwright', TOML, '*/'"
         )
+        line = text.count("\n", 0, opened.start(1)) + 1 if opened else 1
+        raise PlanError(what, origin, line=line, column=1)
     plan = match.group(1)
     if len(plan.encode()) > MAX_PLAN_BYTES:
         raise PlanError(f"the plan is larger than {MAX_PLAN_BYTES} bytes", origin, line=1)
@@ -231,8 +234,11 @@ class _Reader:
         for value in values:
             if not isinstance(value, int) or abs(value) >= 2**31:
                 raise self._error(f"has the value {value!r}: only 32-bit integers and booleans", path)
-        if len({int(value) for value in values}) != len(values):
-            raise self._error("has a value twice", path)
+        numbers = [int(value) for value in values]  # true is 1
+        if twice := next(
+            (v for v, number in zip(values, numbers, strict=True) if numbers.count(number) > 1), None
+        ):
+            raise self._error(f"has the value {twice!r} twice", path)
         return values
 
     def _tunable(self, name: str, values: Any) -> Tunable:

@@ -90,6 +90,11 @@ class SearchSpace:
         return prod(self.shape)
 
     @property
+    def widest(self) -> str:
+        """Name of the tunable with the most values."""
+        return max(self.tunables, key=lambda tunable: len(tunable.values)).name
+
+    @property
     def enumerable(self) -> bool:
         """Whether all configurations are held in memory: :attr:`indices` and ``len`` then work."""
         return self._joined is not None

@@ -1,7 +1,8 @@
 """One file of a gauntlet: a candidate, and what is said of it in its lines ``// gauntlet: KEY = VALUE``."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Self
@@ -9,8 +10,8 @@ from typing import Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import read_text
-from kernelwright.core.looking import is_file, is_folder, is_there
+from kernelwright.core.files import read_text, unreadable
+from kernelwright.core.looking import is_folder, is_there
 from kernelwright.core.outcome import Check
 from kernelwright.core.toml import TomlFault, parse_toml
 from kernelwright.core.toml_words import in_words, strictly
@@ -50,7 +51,10 @@ _ADAPTER: Final = TypeAdapter(Header)
 
 @dataclass(frozen=True)
 class Entry:
-    """A candidate of a gauntlet. ``file`` is relative to the gauntlet's folder; ``problem`` a name or a folder."""
+    """A candidate of a gauntlet. ``file`` is relative to the gauntlet's folder; ``problem`` a name or a folder.
+
+    ``path`` is the file as messages name it.
+    """
 
     file: str
     problem: str
@@ -59,6 +63,7 @@ class Entry:
     checks: tuple[Check, ...]
     needs: str
     text: str = field(repr=False)
+    path: str = ""
 
 
 def load_entries(folder: Path) -> tuple[Entry, ...]:
@@ -68,22 +73,42 @@ def load_entries(folder: Path) -> tuple[Entry, ...]:
     """
     if not is_folder(folder):
         raise UserError(f"{folder}: there is no such folder")
-    problems = {toml.parent for toml in folder.glob("*/**/problem.toml")}
-    files = [
-        path for path in sorted(folder.rglob("*.cu")) if is_file(path) and problems.isdisjoint(path.parents)
-    ]
+    files = sorted(_files(folder))
     if not files:
         raise UserError(f"{folder}: holds no .cu file with lines '// gauntlet: KEY = VALUE'")
     return tuple(_load(path, folder) for path in files)
 
 
+def _files(folder: Path) -> Iterator[Path]:
+    """Everything below that is called a ``.cu`` file, through links too.
+
+    Raises UserError for what cannot be looked into: a cheat that nobody reads would count as none.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise UserError(f"{error.filename}: {unreadable(error)}")
+
+    seen = set()
+    for where, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        here, real = Path(where), os.path.realpath(where)
+        if real in seen or (here != folder and "problem.toml" in names):
+            folders.clear()
+            continue
+        seen.add(real)
+        for path in (here / name for name in (*names, *folders)):
+            if not is_there(path):
+                raise UserError(f"{path}: its link leads nowhere that can be read: mend or remove it")
+            if path.suffix == ".cu":
+                yield path
+
+
 def check_problems(entries: Sequence[Entry]) -> None:
     """Raises UserError for a problem that cannot be loaded: one line with the file that names it."""
-    for problem, file in {entry.problem: entry.file for entry in entries}.items():
+    for problem, entry in {entry.problem: entry for entry in entries}.items():
         try:
             load_problem(problem)
         except UserError as error:
-            raise UserError(f"{file}: problem: {error}") from None
+            raise UserError(f"{entry.path or entry.file}: gauntlet: problem: {error}") from None
 
 
 def _load(path: Path, folder: Path) -> Entry:
@@ -98,19 +123,24 @@ def _load(path: Path, folder: Path) -> Entry:
         checks=header.checks,
         needs=header.needs,
         text=text,
+        path=str(path),
     )
 
 
 def _header(text: str, path: Path) -> Header:
-    lines = _LINE.findall(text)
+    lines = list(_LINE.finditer(text))
     if not lines:
         raise UserError(
             f"{path}: lacks its lines '// gauntlet: KEY = VALUE' (problem, kind; a cheat: row, checks)"
         )
     try:
-        table = parse_toml("\n".join(lines))
+        table = parse_toml("".join(f"{line[1]}\n" for line in lines))
     except TomlFault as fault:
-        raise UserError(f"{path}: its lines '// gauntlet:': {fault}") from None
+        if not 0 < fault.line <= len(lines):
+            raise UserError(f"{path}: gauntlet: {fault}") from None
+        line = lines[fault.line - 1]
+        place = f"{path}:{text.count(chr(10), 0, line.start()) + 1}"
+        raise UserError(f"{place}: gauntlet: not valid TOML: {fault.message}: {line[1][:80]}") from None
     try:
         return strictly(_ADAPTER, table)
     except ValidationError as error:

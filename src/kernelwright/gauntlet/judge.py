@@ -41,11 +41,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """All rows on one device."""
+    """All rows on one device. ``interrupted``: those that were not done by then stand as not run."""
 
     device: str
     model: str
     rows: tuple[Row, ...]
+    interrupted: bool = False
 
     def count(self, *verdicts: Verdict) -> int:
         """Rows that ended so."""
@@ -69,6 +70,7 @@ class Report:
             "false_alarms": self.count(Verdict.FALSE_ALARM),
             "not_run": self.count(Verdict.NOT_RUN),
             "errors": self.count(Verdict.ERROR),
+            "interrupted": self.interrupted,
             "rows": [asdict(row) for row in self.rows],
         }
 

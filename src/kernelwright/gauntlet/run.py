@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
@@ -13,6 +13,7 @@ from kernelwright.core.errors import ExpressionError, HarnessError, PlanError
 from kernelwright.core.outcome import Check, Outcome, Status
 from kernelwright.gauntlet.entry import Entry, check_problems
 from kernelwright.gauntlet.judge import Report, Row, Verdict, judge, make_row
+from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness, Timeouts
 from kernelwright.harness.protocol import SanitizerResult
 
@@ -36,8 +37,11 @@ async def run_gauntlet(
     seed: int = 0,
     timeouts: Timeouts = TIMEOUTS,
     notify: Callable[[Row], None] = lambda _: None,
+    tell: Callable[[str], None] = silent,
 ) -> Report:
-    """Judge all entries, one harness a problem. ``notify`` hears of every row as it is ready.
+    """Judge all entries, one harness a problem. ``notify`` hears of every row as it is ready, ``tell`` messages for people.
+
+    Who cancels it gets what is known by then: the rest stands as not run.
 
     Raises UserError or HarnessError when a harness cannot start; what happens to one file is that file's verdict.
     """
@@ -51,17 +55,44 @@ async def run_gauntlet(
         async with (
             at_once,
             LocalHarness(
-                problem, device, seed=seed, compile_workers=_cores(), slow_cases=slow_cases, timeouts=timeouts
+                problem,
+                device,
+                seed=seed,
+                compile_workers=_cores(),
+                slow_cases=slow_cases,
+                timeouts=timeouts,
+                notify=tell,
             ) as harness,
         ):
             models.append(harness.facts.model)
-            lane = Lane(harness, asyncio.Semaphore(WATCHED), notify)
-            mine = [entry for entry in entries if entry.problem == problem]
-            for row in await asyncio.gather(*(lane.row(entry) for entry in mine)):
-                rows[row.file] = row
+            lane = Lane(harness, asyncio.Semaphore(WATCHED), keep)
+            await _all(lane.row(entry) for entry in entries if entry.problem == problem)
 
-    await asyncio.gather(*(one_problem(name) for name in dict.fromkeys(e.problem for e in entries)))
-    return Report(device, models[0] if models else device, tuple(rows[entry.file] for entry in entries))
+    def keep(row: Row) -> None:
+        rows[row.file] = row
+        notify(row)
+
+    interrupted = False
+    try:
+        await _all(one_problem(name) for name in dict.fromkeys(e.problem for e in entries))
+    except asyncio.CancelledError:
+        interrupted = True
+    judged = tuple(rows.get(entry.file) or _unjudged(entry) for entry in entries)
+    return Report(device, models[0] if models else device, judged, interrupted)
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, object]]) -> None:
+    """Side by side. Whoever ends it, or the first that fails, waits until the others have put away what they began."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in work:
+                group.create_task(each)
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+def _unjudged(entry: Entry) -> Row:
+    return make_row(entry, Verdict.NOT_RUN, status=Status.NOT_RUN, reason="interrupted before its verdict")
 
 
 class Lane:
@@ -117,6 +148,7 @@ def first_configuration(template: Template, facts: DeviceFacts) -> Configuration
     space = template.plan.space(facts)
     if not space.enumerable:
         raise PlanError(
-            f"has too many configurations to list ({space.cartesian} without constraints)", template.name
+            f"has too many configurations to list ({space.cartesian} without constraints; most values: {space.widest})",
+            template.name,
         )
     return space.configuration(0)

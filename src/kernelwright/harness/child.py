@@ -14,7 +14,7 @@ from typing import Final
 
 from kernelwright.core.errors import HarnessError, UserError, WorkerDied
 from kernelwright.harness.excess import PERIOD_S, Bounds, excess
-from kernelwright.harness.limits import refuse_narrow_limits
+from kernelwright.harness.limits import TOO_MANY, refuse_narrow_limits
 from kernelwright.harness.processes import (
     import_roots,
     kill_tree,
@@ -196,6 +196,8 @@ class Child:
         except BaseException as error:
             writer.close()
             await printed.close()
+            if isinstance(error, OSError) and error.errno == errno.EAGAIN:
+                raise UserError(f"the {self.setup.role} worker cannot be started: {TOO_MANY}") from None
             if isinstance(error, OSError) and error.errno not in {errno.EMFILE, errno.ENFILE}:
                 raise HarnessError(f"the {self.setup.role} worker cannot be started: {error}") from None
             raise
@@ -279,6 +281,7 @@ class Child:
             )
         if code == FAULT_CODE:
             mend = disk_full(self.setup.scratch) if f"[Errno {errno.ENOSPC}]" in last else ""
+            mend = f": {TOO_MANY}" if f"[Errno {errno.EAGAIN}]" in last else mend
             return HarnessError(f"the {self.setup.role} worker failed{mend or tail}")
         how = f"ended with signal {ended_by}" if ended_by else f"ended with code {code}"
         return ChildDied(f"the {self.setup.role} worker {how}{tail}", ended_by, last, in_reference=inside)

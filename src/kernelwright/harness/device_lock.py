@@ -5,7 +5,6 @@ import contextlib
 import fcntl
 import os
 import re
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +12,12 @@ from time import monotonic
 from typing import Final
 
 from kernelwright.core.errors import HarnessError
+from kernelwright.core.looking import is_there
 
 WAIT_S: Final = 3600.0
 _POLL_S: Final = 0.02
+FOLDERS: Final = (Path("/tmp"), Path("/var/lock"), Path("/dev/shm"))  # noqa: S108 - everybody's, as the lock is
+"""Where locks are: in the first that this user may write, or where the device's lock is already."""
 
 
 def silent(message: str) -> None:
@@ -95,9 +97,12 @@ class _Patience:
 
 
 def lock_path(uuid: str, folder: Path | None = None) -> Path:
-    """The lock's file: one for all users of the machine."""
-    name = re.sub(r"[^A-Za-z0-9]+", "-", uuid)
-    return (folder or Path(tempfile.gettempdir())) / f"kernelwright-device-{name}.lock"
+    """The lock's file: one for all users of the machine, so no variable of a user's environment has a say in it."""
+    name = f"kernelwright-device-{re.sub(r'[^A-Za-z0-9]+', '-', uuid)}.lock"
+    if folder is None:
+        usable = (each for each in FOLDERS if os.access(each, os.W_OK | os.X_OK) or is_there(each / name))
+        folder = next(usable, FOLDERS[0])
+    return folder / name
 
 
 def _open(path: Path) -> int:

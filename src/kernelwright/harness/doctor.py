@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from kernelwright.core.errors import HarnessError, KernelwrightError
+from kernelwright.core.files import temporary_folder
 from kernelwright.devices.cpu.toolchain import check_toolchain
 from kernelwright.devices.cuda import probe
 from kernelwright.devices.cuda.compiler import SHORT_POINTERS, CudaCompiler
@@ -112,7 +113,7 @@ def _cuda(device: str) -> Iterator[Finding]:
 
 def _leading() -> str:
     """What compiles candidates. Old versions of NVRTC make slower code."""
-    with tempfile.TemporaryDirectory(prefix="kernelwright-") as folder:
+    with tempfile.TemporaryDirectory(prefix="kernelwright-", dir=temporary_folder()) as folder:
         compiler = CudaCompiler(cache_dir=Path(folder))
         if compiler.slow:
             least = ".".join(map(str, SHORT_POINTERS))
@@ -149,9 +150,8 @@ def _counters() -> str:
 
 
 def _scratch_space() -> Finding:
-    folder = tempfile.gettempdir()
-
     def look() -> str:
+        folder = temporary_folder()
         free = shutil.disk_usage(folder).free
         if free < LEAST_FREE_BYTES:
             raise HarnessError(f"{folder} has {free >> 20} MiB left, {LEAST_FREE_BYTES >> 20} are needed")
@@ -167,7 +167,7 @@ def _lock_folder() -> Finding:
         with tempfile.TemporaryFile(dir=folder):
             return f"{folder}"
 
-    return _look("lock folder", look, f"make {folder} writable, or set TMPDIR for all users alike")
+    return _look("lock folder", look, f"make {folder} writable for all users (chmod 1777)")
 
 
 def _working_folder() -> Finding:

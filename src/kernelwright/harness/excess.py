@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kernelwright.harness.setup import Role
+
 PERIOD_S: Final = 0.5
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _BLOCK: Final = 512
@@ -32,6 +34,14 @@ class Bounds:
         """With half of what is free on the disk of ``scratch`` at most."""
         free = shutil.disk_usage(scratch).free if scratch.exists() else 0
         return cls(memory_bytes, min(disk_bytes, free // 2))
+
+
+def memory_share(role: Role, compile_workers: int) -> int:
+    """Bytes that a child may take: the device worker most of the machine's, compile workers half of it together."""
+    total = _PAGE * os.sysconf("SC_PHYS_PAGES")
+    if role == "compile":
+        return max(2 << 30, min(8 << 30, total // (2 * compile_workers)))
+    return max(4 << 30, total * 3 // 4)
 
 
 def excess(process: int, scratch: Path, bounds: Bounds) -> str:

@@ -14,12 +14,17 @@ from kernelwright.core.errors import UserError
 
 @dataclass(frozen=True)
 class Least:
-    """The narrowest limit that will do, in bytes; ``option`` is that of ``ulimit``."""
+    """The narrowest limit that will do, in bytes, or in pieces where it is ``counted``; ``option`` is that of ``ulimit``."""
 
     kind: int
     what: str
     option: str
     nbytes: int
+    counted: bool = False
+
+    def shown(self, value: int) -> str:
+        """A value of this limit in words."""
+        return f"{value}" if self.counted else f"{value / (1 << 20):.4g} MiB"
 
 
 # A stack in each of two OpenBLAS for every CPU, and what Python and NumPy take themselves.
@@ -32,8 +37,13 @@ TO_WORK = (
     Least(resource.RLIMIT_AS, "address space", "-v", max(4 << 30, _TO_LOAD)),
     Least(resource.RLIMIT_DATA, "memory", "-d", max(4 << 30, _TO_LOAD)),
     Least(resource.RLIMIT_FSIZE, "the size of a file", "-f", 256 << 20),
+    Least(resource.RLIMIT_NOFILE, "open files", "-n", 128, counted=True),
+    Least(resource.RLIMIT_NPROC, "processes", "-u", 64, counted=True),
 )
 """What loading NumPy and SciPy takes, and what compilers and workers take."""
+
+TOO_MANY = "this user has too many processes: end some, or raise the limit (ulimit -u)"
+"""What ``EAGAIN`` means where a process or a thread is started: those of all commands of a user count."""
 
 
 def narrow_limit(least: Iterable[Least]) -> str:
@@ -42,8 +52,8 @@ def narrow_limit(least: Iterable[Least]) -> str:
         soft, _ = resource.getrlimit(limit.kind)
         if soft != resource.RLIM_INFINITY and soft < limit.nbytes:
             return (
-                f"the limit on {limit.what} (ulimit {limit.option}) is {soft / (1 << 20):.4g} MiB, at least"
-                f" {limit.nbytes >> 20} MiB are needed: start it from a shell with a wider one, or none"
+                f"the limit on {limit.what} (ulimit {limit.option}) is {limit.shown(soft)}, at least"
+                f" {limit.shown(limit.nbytes)} are needed: start it from a shell with a wider one, or none"
             )
     return ""
 

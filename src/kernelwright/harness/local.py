@@ -27,6 +27,8 @@ from kernelwright.harness.child import Child
 from kernelwright.harness.compile_pool import CompilePool
 from kernelwright.harness.device_lane import DeviceLane, Timeouts
 from kernelwright.harness.device_lock import silent, told_once
+from kernelwright.harness.enclosure import told
+from kernelwright.harness.excess import memory_share
 from kernelwright.harness.neighbours import Neighbours
 from kernelwright.harness.processes import import_roots, problem_files, readable_folders
 from kernelwright.harness.profiler import Profiler
@@ -132,6 +134,8 @@ class LocalHarness(AtHand):
             ]
             greeting, compiler = await asyncio.gather(self._greeting(), compilers[0].start())
             self._hello = greeting if self._compile_for else _compiled_by(greeting, compiler.toolchain)
+            if lacking := told(self.sandbox.missing):
+                self.notify(lacking)
             self._lane = self._device_lane()
             self._sanitizer = Sanitizer(self._setup(self._scratch, "device", "sanitizer"))
             self._profiler = Profiler(self._setup(self._scratch, "device", "profiler"), arch=self.facts.arch)
@@ -195,7 +199,7 @@ class LocalHarness(AtHand):
             problem=str(self.problem.folder.resolve()),
             seed=self._seed,
             slow_cases=self._slow_cases,
-            memory_bytes=_memory_share(role, self._compile_workers),
+            memory_bytes=memory_share(role, self._compile_workers),
             readable=readable_folders(
                 roots, *(problem_files(self.problem.folder) if role == "device" else [])
             ),
@@ -390,11 +394,3 @@ def _compiled_by(greeting: Hello, compiler: str) -> Hello:
     if facts is None or compiler in facts.toolchain:
         return greeting
     return replace(greeting, facts=replace(facts, toolchain=f"{compiler}, {facts.toolchain}"))
-
-
-def _memory_share(role: Role, compile_workers: int) -> int:
-    """Bytes that a child may take: the device worker most of the machine's, compile workers half of it together."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if role == "compile":
-        return max(2 << 30, min(8 << 30, total // (2 * compile_workers)))
-    return max(4 << 30, total * 3 // 4)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -10,6 +10,7 @@ from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.errors import HarnessError, ProblemError, UserError, WorkerDied
 from kernelwright.core.outcome import KILLED, Check, Outcome, Status
 from kernelwright.harness.child import Child, ChildDied, StepTimeout
+from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.processes import import_roots, readable_folders
 from kernelwright.harness.scratch import Scratch
@@ -43,8 +44,11 @@ async def self_test(
     seed: int = 0,
     timeout_s: float = REFERENCE_TIMEOUT_S,
     strict: bool = False,
+    notify: Callable[[str], None] = silent,
 ) -> SelfTest:
     """Everything: impostors and reference on the cheap cases, the trials, and the baseline on ``device``.
+
+    ``notify`` hears messages for people.
 
     Raises ProblemError where the reference cannot be used at all: it raises, never ends, or ends its process;
     UserError when ``strict`` and a layer of the sandbox is missing.
@@ -52,7 +56,7 @@ async def self_test(
     cases = cheap_cases(problem, problem.cases(slow=slow))
     requests = [*(SelfTestRequest(case.id) for case in cases), SelfTestRequest(TRIALS)]
     rows = await _of_reference(problem, requests, slow=slow, seed=seed, timeout_s=timeout_s, strict=strict)
-    baseline = await _of_baseline(problem, device, slow=slow, seed=seed, strict=strict)
+    baseline = await _of_baseline(problem, device, slow=slow, seed=seed, strict=strict, notify=notify)
     return SelfTest((*_unseen(cases), *rows, *baseline))
 
 
@@ -175,12 +179,18 @@ async def _answer(child: Child, request: Request, timeout_s: float) -> Reply:
 
 
 async def _of_baseline(
-    problem: Problem, device: str, *, slow: bool, seed: int, strict: bool
+    problem: Problem,
+    device: str,
+    *,
+    slow: bool,
+    seed: int,
+    strict: bool,
+    notify: Callable[[str], None],
 ) -> list[SelfTestRow]:
     """The baseline as a candidate: every case and every trial, and its own error in multiples of the tolerance."""
     template = parse_template(problem.baseline_source, "baseline.cu")
     async with LocalHarness(
-        problem.folder, device, seed=seed, compile_workers=1, slow_cases=slow, strict=strict
+        problem.folder, device, seed=seed, compile_workers=1, slow_cases=slow, strict=strict, notify=notify
     ) as harness:
         space = template.plan.space(harness.facts)
         candidate = Candidate(template, space.configuration(0))
@@ -211,7 +221,13 @@ def _tolerance_rows(problem: Problem, outcome: Outcome) -> list[SelfTestRow]:
 
 
 def run_self_test(
-    problem: Problem, device: str, *, slow: bool, seed: int = 0, strict: bool = False
+    problem: Problem,
+    device: str,
+    *,
+    slow: bool,
+    seed: int = 0,
+    strict: bool = False,
+    notify: Callable[[str], None] = silent,
 ) -> SelfTest:
     """:func:`self_test` for callers without an event loop."""
-    return asyncio.run(self_test(problem, device, slow=slow, seed=seed, strict=strict))
+    return asyncio.run(self_test(problem, device, slow=slow, seed=seed, strict=strict, notify=notify))

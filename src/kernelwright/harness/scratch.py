@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from kernelwright.core.errors import HarnessError, UserError
+from kernelwright.core.files import temporary_folder
 from kernelwright.core.homes import home
 from kernelwright.devices.base import BuildResult
 
@@ -31,7 +32,7 @@ class Scratch:
     """
 
     def __init__(self, root: Path | None = None) -> None:
-        root = root or Path(tempfile.gettempdir())
+        root = root or temporary_folder()
         try:
             root.mkdir(parents=True, exist_ok=True)
             remove_abandoned(root)

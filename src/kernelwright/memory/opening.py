@@ -15,7 +15,7 @@ from typing import Final
 
 from kernelwright.core.errors import MemoryFileError
 from kernelwright.memory.database import Database, one_line
-from kernelwright.memory.schema import APPLICATION_ID, MIGRATIONS
+from kernelwright.memory.schema import APPLICATION_ID, MIGRATIONS, ONLY_TRIGGERS
 
 BUSY_TIMEOUT_S: Final = 30.0
 RETRY_S: Final = 0.01
@@ -110,22 +110,22 @@ def open_for_reading(
     """Open for reading, also beside a writer and also in a folder that cannot be written."""
     _look(path, needed=True)
     try:
-        return _reading(path, "mode=ro", timeout_s, len(migrations))
+        return _reading(path, "mode=ro", timeout_s, migrations)
     except MemoryFileError:
         # WAL needs a file beside the memory even for reading it. Where none can be made and the writer left
         # nothing in one, nobody writes: the file may be read as it lies there.
         wal = Path(f"{path}-wal")
         if wal.exists() and wal.stat().st_size > 0:
             raise
-        return _reading(path, "mode=ro&immutable=1", timeout_s, len(migrations))
+        return _reading(path, "mode=ro&immutable=1", timeout_s, migrations)
 
 
-def _reading(path: Path, mode: str, timeout_s: float, newest: int) -> Database:
+def _reading(path: Path, mode: str, timeout_s: float, migrations: Migrations) -> Database:
     with _connected(path, mode, timeout_s) as database:
-        number = _check_format(database, newest)
+        number = _check_format(database, len(migrations))
         if number == 0:
             raise _nothing_here(path)
-        if number < newest:
+        if not ONLY_TRIGGERS.issuperset(migrations[number:]):
             raise MemoryFileError(
                 f"{path} was written by an older kernelwright: 'kernelwright resume' brings it up to date"
             )

@@ -5,7 +5,7 @@ number of steps taken, kept in SQLite's ``user_version``.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 APPLICATION_ID: Final = 0x6B77726D
@@ -147,10 +147,46 @@ CREATE TABLE places (
 ) STRICT
 """
 
+
+def m006_nothing_is_replaced(db: sqlite3.Connection) -> None:
+    """INSERT OR REPLACE deletes what has the key, and SQLite fires no DELETE trigger for that."""
+    for table, keys in _KEYS.items():
+        db.execute(_no_second(table, keys, f"ABORT, '{table} are history: this one is recorded already'"))
+    for statement in _append_only(*_KNOWN):
+        db.execute(statement)
+    for table, keys in _KNOWN.items():
+        db.execute(_no_second(table, keys, "IGNORE"))
+
+
+def _no_second(table: str, keys: Sequence[Sequence[str]], verdict: str) -> str:
+    """A trigger on what is inserted under a key that is there. A number that is not given is NULL or -1 by then."""
+    same = (" AND ".join(f"{column} = NEW.{column}" for column in key) for key in keys)
+    there = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {each})" for each in same)  # noqa: S608 - our own names
+    return f"CREATE TRIGGER {table}_keep_insert BEFORE INSERT ON {table} WHEN {there} BEGIN SELECT RAISE({verdict}); END"
+
+
+_NUMBER: Final = (("number",),)
+_KEYS: Final[dict[str, Sequence[Sequence[str]]]] = {
+    "experiments": (("number",), ("campaign", "candidate")),
+    "measurements": (("experiment", "position"),),
+    **dict.fromkeys(("milestones", "duels", "certificates", "profiles", "places"), _NUMBER),
+}
+"""What is recorded once, by all of its keys."""
+_KNOWN: Final[dict[str, Sequence[Sequence[str]]]] = {
+    "problems": (("id",), ("rowid",)),
+    "templates": (("id",), ("rowid",)),
+    "proposals": (("campaign", "template"),),
+}
+"""What several experiments share: where it comes again, what was recorded first stays."""
+
+ONLY_TRIGGERS: Final = frozenset({m006_nothing_is_replaced})
+"""Steps after which a memory reads as before: one that cannot be written need not have taken them."""
+
 MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
     m001_first,
     m002_trust,
     m003_requests,
     m004_profiles,
     m005_submissions,
+    m006_nothing_is_replaced,
 )

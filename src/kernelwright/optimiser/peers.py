@@ -9,6 +9,7 @@ import numpy as np
 
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import MissingError, UserError
+from kernelwright.core.files import temporary_folder
 from kernelwright.core.outcome import Status
 from kernelwright.optimiser import make_optimiser
 from kernelwright.optimiser.base import Observation
@@ -54,7 +55,7 @@ def optuna_tpe(objective: Objective, seed: int) -> None:
 
 def smac(objective: Objective, seed: int) -> None:
     """SMAC3's Bayesian optimisation facade for algorithm configuration (random forest)."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=temporary_folder()) as folder:
         _smac(objective, seed, Path(folder))
 
 

@@ -120,6 +120,9 @@ def _name_faults(spec: ProblemSpec) -> Iterator[Fault]:
     texts += [(("work", "bytes"), spec.work.bytes), (("work", "flops"), spec.work.flops)]
     for key, text in texts:
         if unknown := sorted(parse(text).names - known):
+            if any(unknown[0] in case.sizes for case in (*spec.cases, *spec.slow_cases)):
+                yield ("cases", 0, "sizes"), f"lacks the size {unknown[0]!r}, which another case has: add it"
+                return
             yield (
                 key,
                 f"{text!r} uses {unknown[0]!r}, which is no size of the cases ({', '.join(spec.size_names)})",

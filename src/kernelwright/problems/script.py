@@ -22,6 +22,9 @@ REFERENCE_FAULTS = (
 )  # fmt: skip
 """What Python code goes wrong with; anything else that a reference raises ends at the worker's boundary."""
 
+MAX_THREADS: Final = 64
+"""That may be left behind a call: more take what the harness itself needs to go on, which would then seem at fault."""
+
 _ENDS: Final = ("_exit", "abort", "execv", "execve")
 """Of ``os`` and of ``posix``, where ``os`` has them from; its other ``exec`` functions call these."""
 
@@ -80,7 +83,7 @@ class Script:
         """What the problem's own code raises is the problem's fault, with the line in the file."""
         try:
             with _no_exit():
-                return function(*arguments, **named)
+                result = function(*arguments, **named)
         except REFERENCE_FAULTS as error:
             frames = traceback.extract_tb(error.__traceback__)
             line = next((f.lineno for f in reversed(frames) if f.filename == str(self.path)), None)
@@ -91,7 +94,13 @@ class Script:
                     f"{where}: {self.path.name} ended the process ({error.how}): "
                     "return values and leave the process alone (no os._exit)"
                 ) from None
-            raise ProblemError(f"{where}: {self.path.name} raised {type(error).__name__}: {text}") from None
+            what = ": ".join(filter(None, (type(error).__name__, text)))
+            raise ProblemError(f"{where}: {self.path.name} raised {what}") from None
+        if (left := threading.active_count()) > MAX_THREADS:
+            raise ProblemError(
+                f"{self.path}: {self.path.name} left {left} threads at work: end what it starts"
+            )
+        return result
 
 
 class _ProcessEnded(SystemExit):

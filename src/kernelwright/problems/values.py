@@ -28,9 +28,11 @@ def scalar_fault(value: float, dtype: str) -> str:
     """What is wrong with a scalar's value; empty for nothing."""
     if "float" not in dtype and isinstance(value, float) and not value.is_integer():
         return f"{value} is no {dtype}: use an integer or a float dtype"
-    return (
-        "" if _fits(value, dtype) else f"{shown(value)} is no {dtype} ({_range(dtype)}): choose another dtype"
-    )
+    if not _fits(value, dtype):
+        return f"{shown(value)} is no {dtype} ({_range(dtype)}): choose another dtype"
+    if value and not np.dtype(dtype).type(value):
+        return f"{shown(value)} is 0 as {dtype}: choose another dtype"
+    return ""
 
 
 def distribution_fault(item: Distribution, dtype: str) -> str:

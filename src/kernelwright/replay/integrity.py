@@ -20,6 +20,7 @@ from kernelwright.memory.opening import open_for_reading
 from kernelwright.memory.problems import recorded_problem
 from kernelwright.memory.records import CertificateRecord, Experiment, ProblemRecord, TemplateRecord
 from kernelwright.replay.decisions import unmeasured_fault
+from kernelwright.replay.noted import missing_note
 from kernelwright.replay.subject import Subject
 from kernelwright.replay.verdicts import Part, failed, reproduced, unknown
 
@@ -208,6 +209,8 @@ def _missing(document: Certificate, subject: Subject) -> str:
     for what, (then, now) in counts.items():
         if now < then:
             return f"the issued certificate counts {then} {what}, {now} are recorded"
+    if note := missing_note(document, subject.memory.notes(subject.campaign.id)):
+        return f"the issued certificate rests on the note {note!r}, which is not recorded"
     numbers = {part.number for part in (document.promotion, document.confirmation) if part is not None}
     gone = sorted(numbers - {duel.number for duel in duels})
     return f"duel {gone[0]} of the issued certificate is not recorded" if gone else ""

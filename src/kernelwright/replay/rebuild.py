@@ -18,6 +18,7 @@ from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
 from kernelwright.devices.base import TimingProtocol
+from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, Harness
 from kernelwright.replay.integrity import memory_part
@@ -42,8 +43,15 @@ OpenHarness = Callable[[Path], AbstractAsyncContextManager[Harness]]
 """A started harness for the problem in a folder."""
 
 
-def local_harness(subject: Subject, device: str, *, slow: bool, strict: bool = False) -> OpenHarness:
-    """On this machine, with the inputs of the campaign."""
+def local_harness(
+    subject: Subject,
+    device: str,
+    *,
+    slow: bool,
+    strict: bool = False,
+    notify: Callable[[str], None] = silent,
+) -> OpenHarness:
+    """On this machine, with the inputs of the campaign. ``notify`` hears messages for people."""
 
     def opened(folder: Path) -> LocalHarness:
         return LocalHarness(
@@ -54,6 +62,7 @@ def local_harness(subject: Subject, device: str, *, slow: bool, strict: bool = F
             slow_cases=slow,
             timing=recorded_timing(subject),
             strict=strict,
+            notify=notify,
         )
 
     return opened

@@ -85,7 +85,10 @@ async def _search(subject: Subject, facts: Facts, terms: Terms, listener: Listen
             f"without {len(withheld)} of {len(templates)} templates, "
             f"{result.experiments} of {settings.evaluations} experiments found {found}"
         )
-        return [differs("search", told), await _compare(facts, problem, terms, settings, found)]
+        return [
+            differs("search", told),
+            await _compare(facts, problem, terms, settings, found, listener=listener),
+        ]
 
 
 def _hopeless(subject: Subject, terms: Terms, requests: list[RequestRecord]) -> str:
@@ -167,7 +170,9 @@ def _found(directory: Path) -> Candidate:
         return Candidate(template, again.winner.configuration)
 
 
-async def _compare(facts: Facts, problem: Path, terms: Terms, settings: Settings, found: Candidate) -> Part:
+async def _compare(
+    facts: Facts, problem: Path, terms: Terms, settings: Settings, found: Candidate, *, listener: Listener
+) -> Part:
     """The regenerated winner against the recorded one, in turn."""
     if found.id == facts.candidate.id:
         return reproduced("winner", f"the very same candidate was found again: {found}")
@@ -178,6 +183,7 @@ async def _compare(facts: Facts, problem: Path, terms: Terms, settings: Settings
         compile_workers=2,
         slow_cases=terms.slow,
         strict=terms.strict,
+        notify=listener.note,
     ) as harness:
         sides = [Built(side, await harness.compile(side)) for side in (found, facts.candidate)]
         for side in sides:
