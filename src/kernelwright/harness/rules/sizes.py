@@ -78,7 +78,7 @@ class _Look:
         self.file = _Scope()
         self.scopes: dict[int, _Scope] = {}
         self.constants: dict[str, int] = {}
-        self.until = time.monotonic() + _SECONDS
+        self.until = time.thread_time() + _SECONDS
         self.nodes = list(self._place(tree))
         self._macro_bodies()
 
@@ -96,7 +96,7 @@ class _Look:
         return None
 
     def _in_time(self) -> None:
-        if time.monotonic() > self.until:
+        if time.thread_time() > self.until:
             raise TimeoutError
 
     def _place(self, tree: Tree) -> Iterator[tuple[Node, _Scope]]:
