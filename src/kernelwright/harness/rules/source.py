@@ -20,6 +20,7 @@ from kernelwright.harness.rules.broken import Broken
 from kernelwright.harness.rules.host import HOST_WORDS, assembler, host_code
 from kernelwright.harness.rules.linkage import host_symbols
 from kernelwright.harness.rules.macros import pasted
+from kernelwright.harness.rules.outliers import check_outliers
 from kernelwright.harness.rules.plans import check_plan
 from kernelwright.harness.rules.sizes import check_sizes
 from kernelwright.harness.rules.templates import host_templates
@@ -77,6 +78,8 @@ def check_source(source: str, rules: CandidateRules) -> Broken | None:
             broken = next((_at(text, *fault) for fault in faults), None)
     if broken is None and (rules.no_size_branches or rules.deterministic):
         broken = (check_plan(plan, rules) if plan else None) or check_sizes(text, rules, plan)
+    if broken is None and rules.no_size_branches:
+        broken = check_outliers(text, rules, plan)
     return broken
 
 
