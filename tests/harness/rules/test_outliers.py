@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -247,8 +248,15 @@ def honest() -> Iterator[tuple[str, str, CandidateRules]]:
             yield path.name, path.read_text(encoding="utf-8"), rules_of(str(folder))
 
 
+def other_size(draw: Random) -> int:
+    power = 1 << draw.randrange(2, 21)
+    return draw.choice(
+        (power, 3 * power, power + 1, power - 1, draw.randrange(3, 3_000_000), draw.randrange(3, 200))
+    )
+
+
 def test_honest_sources_are_judged_soon_and_not_refused() -> None:
-    taken = []
+    taken, draw = [], Random(7)
     for title, text, rules in honest():
         try:
             plan = parse_plan(text)
@@ -258,8 +266,25 @@ def test_honest_sources_are_judged_soon_and_not_refused() -> None:
         broken = check_outliers(lex(text), rules, plan)
         taken.append(time.thread_time() - began)
         assert broken is None, (title, broken)
+        others = {name: tuple(other_size(draw) for _ in range(3)) for name in rules.sizes}
+        broken = check_outliers(lex(text), replace(rules, sizes=others), plan)
+        assert broken is None, (title, others, broken)
     assert len(taken) > 100
     assert sorted(taken)[len(taken) // 2] < 0.1
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    size=st.integers(16, 3_000_000) | st.integers(4, 21).map(lambda k: 1 << k),
+    branch=st.sampled_from(
+        ["N - {n} == 0", "!(N - {n})", "N + 1 == {n} + 1", "(unsigned)N - {n}u < 1u", "(double)N == {n}.", "N / {n} * ({n} / N)",
+         "max(N, {n}) == N && min(N, {n}) == N", "(N ^ {n}) == 0", "N % {n} == 0 && N / 2 < {n}", "__popc(N ^ {n}) < 1"]
+    ),
+)  # fmt: skip
+def test_any_size_is_found(size: int, branch: str) -> None:
+    text = KERNEL.replace("int R, int C", "int N") % f"if ({branch.format(n=size)}) a[0] = 1;"
+    rules = CandidateRules(no_size_branches=True, sizes={"N": (100, size)})
+    assert check_outliers(lex(text), rules, None) is not None
 
 
 # -- bombs ------------------------------------------------------------------------------------------------
