@@ -50,6 +50,10 @@ WRONG = [
     (top('rules = { no_inline_ptx = "yes" }'), "rules.no_inline_ptx: must be true or false, not 'yes'"),
     (top("rules = { deterministic = 1 }"), "rules.deterministic: must be true or false, not 1"),
     (top('rules = { banned_words = "asm" }'), 'rules.banned_words: must be a list such as ["asm"], not \'asm\''),
+    *(
+        (top(f"rules = {{ banned_words = [{word}] }}"), f"rules.banned_words[0]: {word} cannot stand in code: a comment")
+        for word in ("'\"'", "'//x'", "'#define'", "'a /* b */'", "'a // b'", "'R\"('")
+    ),
     (top("rules = { max_registers = 1 }"), "rules.max_registers: must be at least 16, not 1"),
     (top("trials = { other_sizes = [{ R = 0, C = 1 }] }"), "trials.other_sizes[0].R: must be at least 1, not 0"),
     (top("trials = { other_sizes = [{ N = 1.0 }] }"), "trials.other_sizes[0].N: must be a whole number, not 1.0"),

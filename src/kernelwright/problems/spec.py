@@ -19,6 +19,7 @@ from pydantic import (
 from kernelwright.core.errors import ExpressionError, UserError
 from kernelwright.core.expressions import parse
 from kernelwright.core.goal import Goal, parse_goal
+from kernelwright.core.lexer import lex
 from kernelwright.core.names import language_of
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.rules import MAX_SOURCE_BYTES
@@ -142,6 +143,12 @@ def _header(name: str) -> str:
 def _word(word: str) -> str:
     if not word.isascii() or not word.isprintable() or not word.strip():
         raise ValueError(f"{word!r} is no word: use one of C++ or PTX")
+    read = lex(word)
+    tokens = [token.text for token in read.tokens]
+    if any(text in {'"', "'"} or text.endswith('"(') for text in tokens) or "".join(tokens) != "".join(
+        word.split()
+    ):
+        raise ValueError(f"{word!r} cannot stand in code: a comment, a directive or half a string is no word")
     return word.strip()
 
 

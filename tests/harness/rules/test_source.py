@@ -92,6 +92,10 @@ def test_honest_code_that_looks_similar(source: str) -> None:
         ({"banned_words": ("__ldg", "cuda::std", "cp.async")}, ["__ldg(p);", "cuda :: std::move(x);",
                                                                 'asm("cp.async.ca");'],
          ["my__ldg(p);", "std::move(x);", "// __ldg"]),
+        ({"banned_words": ("__fmul_rz", "__expf", "bfloat16")},
+         ["__nv_fmul_rz(a, b);", 'asm("call __nv_fmul_rz, (%0);");', "__nv_fast_expf(a);",
+          "#define P(a, b) a##b\nP(__nv_, fmul_rz)(a, b);"],
+         ["__nv_bfloat16 a;", "__nv_bfloat162 a;", "__nv_fmul_rn(a, b);", "my__nv_fmul_rz(a);"]),
         ({"max_source_bytes": 300}, ["x" * 301], ["x" * 300]),
     ],
 )  # fmt: skip

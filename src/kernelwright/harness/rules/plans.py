@@ -9,26 +9,20 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kernelwright.core.expression_nodes import (
-    Binary,
-    Call,
-    Choice,
     Compare,
     Fault,
-    Logic,
-    Name,
     Node,
     Scalar,
-    Unary,
     evaluate_node,
 )
 from kernelwright.core.expressions import Expression
 from kernelwright.core.plan import Plan
 from kernelwright.core.rules import CandidateRules
 from kernelwright.harness.rules.broken import Broken
+from kernelwright.harness.rules.grounds import DEVICE, children, names_of
 
 Lets = tuple[tuple[str, Expression], ...]
 
-_DEVICE: Final = {"num_sms": 132, "max_shared_bytes": 232448, "warp_size": 32}
 _AWAY: Final = (-1, 1, *(1 << k for k in range(1, 14)))
 _SCALES: Final = (1, 2, 4, 16, 32, 64)
 """Eighths: conditions on powers of two hold again at half and double the size."""
@@ -46,7 +40,7 @@ def check_plan(plan: Plan, rules: CandidateRules) -> Broken | None:
     if not rules.no_size_branches or not rules.sizes:
         return None
     steps = 0
-    for place, expression in _expressions(plan):
+    for place, expression in expressions(plan):
         settings = list(_settings(plan, expression))
         for node in _tests(expression, whole=place == "when"):
             steps += expression.size * len(settings) * (len(_AWAY) + len(_SCALES)) * _count(rules)
@@ -67,7 +61,8 @@ def _count(rules: CandidateRules) -> int:
     return sum(map(len, rules.sizes.values()))
 
 
-def _expressions(plan: Plan) -> Iterator[tuple[str, Expression]]:
+def expressions(plan: Plan) -> Iterator[tuple[str, Expression]]:
+    """All expressions that may depend on sizes, each with its place."""
     for name, expression in plan.let:
         yield f"let.{name}", expression
     for scratch in plan.scratch:
@@ -88,25 +83,7 @@ def _tests(expression: Expression, *, whole: bool) -> Iterator[Node]:
         node = todo.pop()
         if isinstance(node, Compare) and (node is not expression.tree or not whole):
             yield node
-        todo.extend(_children(node))
-
-
-def _children(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Unary():
-            return (node.operand,)
-        case Binary():
-            return (node.left, node.right)
-        case Compare():
-            return node.operands
-        case Logic():
-            return node.parts
-        case Choice():
-            return (node.condition, node.then, node.other)
-        case Call():
-            return node.args
-        case _:
-            return ()
+        todo.extend(children(node))
 
 
 def _settings(plan: Plan, expression: Expression) -> Iterator[dict[str, int]]:
@@ -124,13 +101,7 @@ def _settings(plan: Plan, expression: Expression) -> Iterator[dict[str, int]]:
 
 def _needed(node: Node, plan: Plan) -> tuple[frozenset[str], Lets]:
     """The names that a part of an expression depends on, and those of them that are a ``let``, in order."""
-    names: set[str] = set()
-    todo = [node]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, Name):
-            names.add(part.name)
-        todo.extend(_children(part))
+    names = set(names_of(node))
     lets = []
     for name, meaning in reversed(plan.let):
         if name in names:
@@ -156,7 +127,7 @@ def _singled_out(node: Node, plan: Plan, rules: CandidateRules, settings: Mappin
 
 
 def _value(node: Node, lets: Lets, known: Mapping[str, int]) -> Scalar | None:
-    values: dict[str, int | bool] = {**_DEVICE, **known}
+    values: dict[str, int | bool] = {**DEVICE, **known}
     for name, expression in lets:
         try:
             found = evaluate_node(expression.tree, values)

@@ -2,8 +2,9 @@
 
 Looked for are comparisons and switches of what depends on nothing but a case's sizes with a number that is one of
 them. What a kernel's parameters hold is read from its plan; through initialisations and calls it is followed.
-Divisibility (``N % 4 == 0``), comparisons of sizes with tunables' macros and thread indices stay free. This is
-advice: that a candidate is right off the list of sizes shows by running it there.
+Divisibility (``N % 4 == 0``), comparisons of sizes with tunables' macros and thread indices stay free here; what else
+singles out a case ``outliers.py`` finds by evaluating it. This is advice: that a candidate is right off the list of
+sizes shows by running it there.
 """
 
 import re
@@ -78,7 +79,7 @@ class _Look:
         self.file = _Scope()
         self.scopes: dict[int, _Scope] = {}
         self.constants: dict[str, int] = {}
-        self.until = time.monotonic() + _SECONDS
+        self.until = time.thread_time() + _SECONDS
         self.nodes = list(self._place(tree))
         self._macro_bodies()
 
@@ -96,7 +97,7 @@ class _Look:
         return None
 
     def _in_time(self) -> None:
-        if time.monotonic() > self.until:
+        if time.thread_time() > self.until:
             raise TimeoutError
 
     def _place(self, tree: Tree) -> Iterator[tuple[Node, _Scope]]:

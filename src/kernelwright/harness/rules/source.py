@@ -20,6 +20,7 @@ from kernelwright.harness.rules.broken import Broken
 from kernelwright.harness.rules.host import HOST_WORDS, assembler, host_code
 from kernelwright.harness.rules.linkage import host_symbols
 from kernelwright.harness.rules.macros import pasted
+from kernelwright.harness.rules.outliers import check_outliers
 from kernelwright.harness.rules.plans import check_plan
 from kernelwright.harness.rules.sizes import check_sizes
 from kernelwright.harness.rules.templates import host_templates
@@ -47,6 +48,7 @@ _LAUNCHES: Final = (
     "cudaLaunchCooperativeKernel",
 )
 _PROBES: Final = ("__has_include", "__has_include_next", "__has_embed")
+_NV_TYPES: Final = re.compile(r"__nv_(?:fast_)?(?:bfloat|half|fp\d)")
 _TENSOR_PTX: Final = re.compile(r"(?<![\w.])(?:w?mma|wgmma|tcgen05)\s*\.")
 _FILE_PTX: Final = re.compile(r"\.(?:incbin|include|import)\b")
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{1,6})|([0-7]{1,3})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -77,6 +79,8 @@ def check_source(source: str, rules: CandidateRules) -> Broken | None:
             broken = next((_at(text, *fault) for fault in faults), None)
     if broken is None and (rules.no_size_branches or rules.deterministic):
         broken = (check_plan(plan, rules) if plan else None) or check_sizes(text, rules, plan)
+    if broken is None and rules.no_size_branches:
+        broken = check_outliers(text, rules, plan)
     return broken
 
 
@@ -137,7 +141,18 @@ def _forbidden(rules: CandidateRules) -> dict[str, str]:
         words |= dict.fromkeys(_BOUNDS, "the rules forbid launch bounds: remove them")
     if rules.no_tensor_cores:
         words |= dict.fromkeys(_TENSOR, "the rules forbid tensor cores: compute without them")
+    for word in rules.banned_words:
+        words |= dict.fromkeys(
+            _in_library(word), f"the device library's name for {word!r}, a word that the rules ban"
+        )
     return words | dict.fromkeys(rules.banned_words, "the rules ban this word: do without it")
+
+
+def _in_library(word: str) -> Iterator[str]:
+    """Names under which libdevice has an intrinsic: ``__nv_fmul_rz``, ``__nv_fast_expf``; not those of types."""
+    if word.isidentifier():
+        names = (f"__nv_{fast}{word.removeprefix('__')}" for fast in ("", "fast_"))
+        yield from (name for name in names if not _NV_TYPES.match(name))
 
 
 def _words(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
@@ -168,7 +183,8 @@ def _split(word: str) -> list[str]:
 
 def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
     """Inline PTX stands in strings, whatever macros hide the ``asm``; neighbours are one string."""
-    banned = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in rules.banned_words if word]
+    words = [name for word in rules.banned_words if word for name in (word, *_in_library(word))]
+    banned = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
     for offset, content in _joined(text):
         if found := _FILE_PTX.search(content):
             yield _at(text, offset, f"the directive {found[0]!r} reads files: remove it")

@@ -18,12 +18,12 @@ _OPERATORS: Final = frozenset({"+", "-", "*", "/", "%", "<<", ">>", "|", "&", "^
 
 
 def parse(plain: str) -> Tree | None:
-    """Tree of an ASCII text, or ``None`` when parsing takes longer than half a second."""
-    until = time.monotonic() + PARSE_SECONDS
+    """Tree of an ASCII text, or ``None`` when parsing takes longer than half a second of this thread's own time."""
+    until = time.thread_time() + PARSE_SECONDS
     data = plain.encode("ascii", "replace")
 
     def late(_offset: int, _has_error: bool) -> bool:  # noqa: FBT001 - tree-sitter's signature
-        return time.monotonic() > until
+        return time.thread_time() > until
 
     parser = Parser(Language(tree_sitter_cuda.language()))
     try:
@@ -31,7 +31,7 @@ def parse(plain: str) -> Tree | None:
         parser.parse(lambda offset, _: data[offset : offset + _PIECE], progress_callback=late)
     except ValueError:
         return None
-    return None if time.monotonic() > until else parser.parse(data)
+    return None if time.thread_time() > until else parser.parse(data)
 
 
 def walk(tree: Tree) -> Iterator[Node]:
