@@ -44,7 +44,7 @@ from kernelwright.harness.detached.records import source_id
 from kernelwright.harness.enclosure import told
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.problem_test import quick_selftest
-from kernelwright.harness.protocol import Harness
+from kernelwright.harness.protocol import AtHand, Harness
 from kernelwright.memory.records import CampaignRecord, ProblemRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import Problem, load_problem
@@ -258,7 +258,7 @@ def _note_environment(
     memory.note(campaign, "ceilings", json.dumps(asdict(harness.ceilings)))
     memory.note(campaign, "kernelwright", __version__)
     memory.note(campaign, "timing", json.dumps(asdict(harness.timing)))
-    if isinstance(harness, DetachedHarness) and (lacking := told(harness.sandbox.missing)):
+    if not isinstance(harness, AtHand) and (lacking := told(harness.sandbox.missing)):
         listener.note(lacking)
 
 
