@@ -30,6 +30,7 @@ from kernelwright.harness.rules.writes import Source, Write, parameters_of, temp
 
 _DEEPEST: Final = 60
 _QUOTES: Final = 2
+_MOST_PERHAPS: Final = 16
 _CASTS: Final = frozenset({"static_cast", "const_cast", "reinterpret_cast"})
 
 
@@ -109,15 +110,31 @@ class Frame:
         return self.returned(f'operator""{suffix}', [Value(wide)])
 
     def name(self, name: str, at: int) -> Value | None:
-        """What a name holds where it stands: by its last write before, unless that may not have happened."""
+        """What a name holds where it stands: by its last write before, and by those under conditions since."""
         writes = self.source.writes.get(name, ())
+        perhaps: list[Write] = []
         for write in reversed(writes):
             if write.at <= at and write.begin <= at < write.end:
                 settled = not any(self._again(change, write, at) for change in writes if change.changes)
-                return self._written(name, write) if settled else None
+                return self._changed(self._written(name, write), perhaps, at) if settled else None
             if write.at <= at and write.changes and self.body and write.at > self.body.start_byte:
-                return None  # perhaps it happened, perhaps not
-        return self.known.get(name)
+                perhaps.append(write)
+                if write.op != "=" or len(perhaps) > _MOST_PERHAPS:
+                    return None
+        return None if perhaps else self.known.get(name)
+
+    def _changed(self, value: Value | None, perhaps: list[Write], at: int) -> Value | None:
+        """A value after assignments that happened under conditions."""
+        for write in reversed(perhaps):
+            conditions = write.conditions(at)
+            if conditions is None:
+                return None
+            new = self.value(write.value)
+            for condition, wanted in reversed(conditions):
+                sides = (new, value) if wanted else (value, new)
+                new = applied(_choose, self.value(condition), *sides)
+            value = new
+        return value
 
     @staticmethod
     def _again(change: Write, write: Write, at: int) -> bool:

@@ -28,7 +28,7 @@ _DENSE: Final = 64
 _TWO: Final = 2
 _FEW_BANDS: Final = 128
 _RETURNS: Final = 4
-"""A remainder by up to 64 comes back as often within so many of its own widths."""
+"""A remainder by up to 64 comes back as often within so many of its own widths, or twice as many upwards."""
 _ALIKE: Final = 2
 _SMALL: Final = 1024
 _FEW: Final = 0.5
@@ -120,9 +120,8 @@ class Line:
 
     def _repeats(self, again: Again, here: float, band: int) -> bool:
         """Whether the value, or a straight line through it, comes back at distances of a few of its own widths."""
-        every = [
-            band * times for times in range(-_FEW_BANDS, _FEW_BANDS + 1) if self.size + band * times >= 1
-        ]
+        times = range(-_FEW_BANDS, 2 * _FEW_BANDS + 1)
+        every = [band * each for each in times if self.size + band * each >= 1]
         found = again(self.columns(every))
         if found is None:
             return True

@@ -219,13 +219,16 @@ class _Outliers:
             self.in_time()
             if node.type in _JUDGED:
                 frame.value(node)
-        for node, look in (*self._looks(nodes, frame), *self._paths(call, nodes, frame)):
+        looks = [(node, look, text_of(node)) for node, look in self._looks(nodes, frame)]
+        # A path is no equality for one among its conditions: those are looked at by themselves.
+        looks += [(node, look, "") for node, look in self._paths(call, nodes, frame)]
+        for node, look, own in looks:
             self.in_time()
 
             def value_at(ground: Ground, look: Look = look) -> Value | None:
                 return look(self._frame(call, ground))
 
-            if case := self._singled(value_at, text_of(node)):
+            if case := self._singled(value_at, own):
                 asked = node.child_by_field_name("value") if node.type == "condition_clause" else None
                 shown = " ".join(text_of(asked or node).split())[:80]
                 yield expanded.origin(node.start_byte), f"'{shown}' singles out the case with {case}"

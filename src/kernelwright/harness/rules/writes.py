@@ -1,6 +1,6 @@
 """What a source writes to which name, and its functions: what an evaluation of its expressions looks up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,7 +29,27 @@ class Write:
     declared: Node | None = None
     step: int = 0
     """Added to the value before, or to that of an enumerator's neighbour."""
-    loops: tuple[Node, ...] = ()
+    regions: tuple[Node, ...] = ()
+
+    @property
+    def loops(self) -> Iterator[Node]:
+        """The loops that it stands in."""
+        return (region for region in self.regions if region.type in _LOOPS)
+
+    def conditions(self, at: int) -> list[tuple[Node, bool]] | None:
+        """Conditions that have to hold, or not to, for it to have happened at ``at``; ``None`` for other reasons."""
+        found = []
+        for region in self.regions:
+            if region.start_byte <= at < region.end_byte or region.type in {
+                "compound_statement",
+                "else_clause",
+            }:
+                continue
+            condition, then = (region.child_by_field_name(part) for part in ("condition", "consequence"))
+            if region.type != "if_statement" or condition is None or then is None:
+                return None
+            found.append((condition, then.start_byte <= self.at <= then.end_byte))
+        return found
 
     @property
     def changes(self) -> bool:
@@ -134,9 +154,8 @@ def _write(
         )
     if name is None or name.type not in {"identifier", "field_identifier"}:
         return
-    loops = tuple(region for region in regions if region.type in _LOOPS)
     region = regions[-1]
-    found = Write(at, region.start_byte, region.end_byte, value, op, declared, step, loops)
+    found = Write(at, region.start_byte, region.end_byte, value, op, declared, step, tuple(regions))
     source.writes.setdefault(text_of(name), []).append(found)
 
 
