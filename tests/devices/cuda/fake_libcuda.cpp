@@ -68,8 +68,9 @@ static void trusted(std::map<std::string, Function>& table) {
     add("kw_mark", [](void** p) { kw_mark(P(unsigned*, 0), P(unsigned, 1)); });
     add("kw_fill", [](void** p) { kw_fill(P(Spans, 0), P(unsigned, 1)); });
     add("kw_clear", [](void**) {});
-    add("kw_fill_shared", [](void** p) { kw_fill_shared(P(Words, 0)); });
-    add("kw_fill_local_1024", [](void** p) { kw_fill_local_1024(P(unsigned, 0)); ++stacks; });
+    for (int kib : {8, 16, 32, 64, 100, 132, 164, 196, 228})
+        add(("kw_fill_shared_" + std::to_string(kib)).c_str(), [](void** p) { fill_shared(kw_shared, P(Words, 0)); });
+    add("kw_fill_local_2048", [](void** p) { kw_fill_local_2048(P(unsigned, 0), P(u64, 1)); ++stacks; });
     add("kw_guard_fill", [](void** p) { kw_guard_fill(P(Spans, 0), P(Key, 1)); });
     add("kw_guard_check", [](void** p) { kw_guard_check(P(Spans, 0), P(Key, 1), P(Row*, 2)); });
     add("kw_hash", [](void** p) { kw_hash(P(Spans, 0), P(u64, 1), P(Row*, 2)); });
@@ -259,8 +260,9 @@ API cuModuleGetFunction(void** f, void*, const char* name) {
     return OK;
 }
 API cuFuncGetAttribute(int* value, int which, void* f) {
-    bool stack = which == 3 && ((Function*)f)->name == "slow";
-    *value = which == 0 ? 256 : which == 4 ? 128 : stack ? 512 : 0;
+    const std::string& name = ((Function*)f)->name;
+    bool stack = which == 3 && name == "slow", shared = which == 1 && (name == "shares" || name == "shared");
+    *value = which == 0 ? 256 : which == 4 ? 128 : stack || shared ? 512 : 0;
     return OK;
 }
 API cuModuleGetGlobal_v2(uint64_t* at, size_t* n, void*, const char* name) {

@@ -3,10 +3,18 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright import devices
 from kernelwright.core.errors import UserError
 from kernelwright.core.outcome import Status
 from kernelwright.devices.cuda.compiler import CudaCompiler
-from kernelwright.devices.cuda.cubin import CubinSymbols, check_cubin, read_cubin, readable, stack_bytes
+from kernelwright.devices.cuda.cubin import (
+    CubinSymbols,
+    check_cubin,
+    instruction_mix,
+    read_cubin,
+    readable,
+    stack_bytes,
+)
 
 SOURCE = """
 namespace state { __device__ int counter; }
@@ -42,6 +50,17 @@ def test_how_large_a_stack_is(compiler: CudaCompiler) -> None:
         cubin = compiler.nvrtc.compile(source, "x.cu", ["--gpu-architecture=sm_90a"]).cubin
         assert cubin is not None
         assert least <= stack_bytes(cubin) <= most
+
+
+def test_what_poisons_local_memory_is_not_left_out_by_the_compiler(compiler: CudaCompiler) -> None:
+    """Nobody reads it again: a plain loop over a stack becomes nothing, volatile or not."""
+    source = Path(devices.cuda.__file__).with_name("trusted.cu").read_text(encoding="utf-8")
+    cubin = compiler.nvrtc.compile(source, "trusted.cu", ["--gpu-architecture=sm_90a", "--std=c++17"]).cubin
+    assert cubin is not None
+    mixes = {name: found for name, found in instruction_mix(cubin).items() if "fill_local" in name}
+    assert len(mixes) == 4
+    stores = ("local_store", "generic_store")
+    assert all(any(kind.startswith(stores) for kind in found) for found in mixes.values()), mixes
 
 
 def test_damaged_bytes_are_a_user_error(cubin: bytes) -> None:

@@ -79,6 +79,11 @@ class Library:
         call = self._source.library(request.case, tensors, self._torch)
         return (Operation(self._as_operation(call), (), "the library's call", tensors),)
 
+    def uses_shared(self, plan: ResolvedPlan) -> bool:
+        """Of no concern, as local memory."""
+        del plan
+        return False
+
     def local_bytes(self, plan: ResolvedPlan) -> int:
         """Of no concern: the library keeps nothing."""
         del plan

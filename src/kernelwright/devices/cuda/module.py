@@ -87,6 +87,15 @@ class Module:
         prints = gpu.fingerprints(list(found.values()))
         self.constants = tuple(Constant(*each, p) for each, p in zip(found.items(), prints, strict=True))
 
+    def uses_shared(self, plan: ResolvedPlan) -> bool:
+        """Whether any kernel of the plan can read shared memory."""
+        return any(
+            launch.dynamic_shared_bytes
+            or self._attribute(self._function(launch.kernel), "SHARED_SIZE_BYTES")
+            or launch.cluster != (1, 1, 1)
+            for launch in plan.launches
+        )
+
     def local_bytes(self, plan: ResolvedPlan) -> int:
         """Most local memory (stack, spilled registers) that a thread of the plan's kernels has."""
         kernels = {launch.kernel for launch in plan.launches}

@@ -333,8 +333,9 @@ class CaseSession:
         written = [held for slot in (*rivals, *self.siblings(slots)) for held in slot.written.values()]
         poisoned = {held.base: held for held in written if held.base not in restored}
         operations = self.gpu.trusted.fill(list(poisoned.values()), pattern)
-        operations.append(self.gpu.fill_shared(pattern))
-        operations += self.gpu.fill_local(pattern, self.entrant.module.local_bytes(self.request.plan))
+        module, plan = self.entrant.module, self.request.plan
+        operations += self.gpu.fill_shared(pattern) if module.uses_shared(plan) else []
+        operations += self.gpu.fill_local(pattern, module.local_bytes(plan))
         for slot in slots:
             for name in self._copies:
                 source, target = slot.inputs.arrays[name], slot.written[name]

@@ -74,28 +74,36 @@ extern "C" __global__ void kw_fill(Spans spans, unsigned pattern) {
     for (u64 i = bytes / 16 * 16 + at; i < bytes; i += step) data[i] = pattern >> (8 * (i & 3));
 }
 
-// Shared memory keeps what the last block left. A block waits a little, so that no multiprocessor is left out.
+// Shared memory keeps what the last block left. A block waits a little, so that no multiprocessor is left out. One kernel
+// for each way to part a multiprocessor's memory into L1 cache and shared memory: what was left under one is not where
+// another has its shared memory (seen on an H200).
 struct Words {
     unsigned pattern, count;
 };
-extern "C" __global__ void kw_fill_shared(Words words) {
-    extern __shared__ unsigned kw_shared[];
-    volatile unsigned* at = kw_shared;
+__device__ static void fill_shared(unsigned* shared, Words words) {
+    volatile unsigned* at = shared;
     for (unsigned i = threadIdx.x; i < words.count; i += blockDim.x) at[i] = words.pattern;
     __nanosleep(2000);
 }
+extern __shared__ unsigned kw_shared[];
+#define FILL_SHARED(KIB) \
+    extern "C" __global__ void kw_fill_shared_##KIB(Words words) { fill_shared(kw_shared, words); }
+FILL_SHARED(8) FILL_SHARED(16) FILL_SHARED(32) FILL_SHARED(64) FILL_SHARED(100) FILL_SHARED(132)
+FILL_SHARED(164) FILL_SHARED(196) FILL_SHARED(228)
 
 // Local memory keeps what the last thread of its place left. As many threads as fit on the device, each with a stack
-// that is at least the candidate's; a thread waits a little, so that no place is left out.
+// that is at least the candidate's; a thread waits a little, so that no place is left out. "Nothing" is 0, which no
+// compiler knows: a stack that nobody reads again it leaves out otherwise, volatile or not.
 template <int BYTES>
-__device__ static void fill_local(unsigned pattern) {
-    volatile unsigned stack[BYTES / 4];
-    for (int i = 0; i < BYTES / 4; ++i) stack[i] = pattern;
+__device__ static void fill_local(unsigned pattern, u64 nothing) {
+    unsigned stack[BYTES / 4];
+    volatile unsigned* at = stack + nothing;
+    for (int i = 0; i < BYTES / 4; ++i) at[i] = pattern;
     __nanosleep(2000);
 }
 #define FILL_LOCAL(BYTES) \
-    extern "C" __global__ void kw_fill_local_##BYTES(unsigned pattern) { fill_local<BYTES>(pattern); }
-FILL_LOCAL(1024) FILL_LOCAL(4096) FILL_LOCAL(16384) FILL_LOCAL(65536)
+    extern "C" __global__ void kw_fill_local_##BYTES(unsigned pattern, u64 nothing) { fill_local<BYTES>(pattern, nothing); }
+FILL_LOCAL(2048) FILL_LOCAL(4096) FILL_LOCAL(16384) FILL_LOCAL(65536)
 
 // 4 KiB a block, as PyTorch's fill does it, with which boards clear the L2 cache: what a cache full of unwritten lines
 // costs the kernel behind depends on the order in which they came (2 % on an H200, when blocks strode over the buffer).

@@ -11,9 +11,6 @@ grid = ["num_sms"]
 block = [256]
 args = ["X", "out", "N"]
 */
-// gauntlet: problem = "reduce_sum"
-// gauntlet: kind = "honest"
-// gauntlet: needs = "cuda"
 
 // Wrong where shared memory holds what an earlier run left there: it must not. One block a multiprocessor, so that none
 // finds what another one of the same run left; small cases run ten at a time, with nothing between them.

@@ -1,0 +1,31 @@
+"""No run may find what an earlier one left behind: kernels that are wrong where they find it, on a real GPU."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.configuration import Configuration
+from kernelwright.core.outcome import Status
+from kernelwright.devices.cuda import probe
+from kernelwright.harness.local import LocalHarness
+
+PROBE = probe()
+FOLDER = Path(__file__).with_name("leftovers")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.filterwarnings("ignore"),  # array libraries warn about each other's versions
+    pytest.mark.skipif(not PROBE.usable, reason=PROBE.reason),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.cu"))])
+async def test_nothing_is_left(name: str) -> None:
+    template = parse_template((FOLDER / f"{name}.cu").read_text(encoding="utf-8"), name)
+    candidate = Candidate(template, Configuration())
+    async with LocalHarness("reduce_sum", "cuda:0", compile_workers=1) as harness:
+        compiled = await harness.compile(candidate)
+        assert compiled.status is None, compiled.reason
+        outcome = await harness.benchmark(candidate, compiled)
+        assert outcome.status is Status.MEASURED, outcome.reason
