@@ -76,6 +76,7 @@ def parts(device: str, out: Path) -> list[Part]:
         Part("attacks", 120.0, "docs/trust.md", (PYTHON, "-m", "tests.harness.attacks")),
         Part("gauntlet", 240.0, "docs/gauntlet.md", kernelwright("gauntlet", "--device", device)),
         Part("spread", 280.0, "docs/trust.md", bench("bench_duel.py", *SPREAD, "--device", device)),
+        Part("places", 30.0, "docs/trust.md", bench("bench_places.py")),
         Part("turn", 20.0, "docs/trust.md", bench("bench_turn.py")),
         Part("queue", 20.0, "docs/trust.md", bench("bench_queue.py")),
         Part("compilers", 420.0, "docs/trust.md", bench("bench_compilers.py", "--device", device)),
