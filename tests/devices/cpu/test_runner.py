@@ -364,3 +364,17 @@ def test_facts(bench: Bench) -> None:
     assert facts.max_shared_bytes == 227 * 1024
     assert facts.model
     assert facts.memory_bytes > 1 << 30
+
+
+@pytest.mark.parametrize(("more", "watcher"), [("", True), ("end\\n", False)])
+def test_what_ends_between_two_runs_is_not_laid_to_the_run_before(
+    more: str, watcher: bool, tmp_path: Path
+) -> None:
+    """A run that is complete is killed by its watcher: its status says nothing then."""
+    script = tmp_path / "runner"
+    lines = f"start\\t0\\nran\\t0\\t1\\t5\\t5\\t{int(signal.SIGKILL)}\\n{more}"
+    script.write_text(f"#!/bin/sh\nprintf '{lines}' > /dev/fd/$3\nkill -TERM $$\n")
+    script.chmod(0o700)
+    report = run_process(script, "artifact", "job", files=[], tls_bytes=0, seconds=20.0)
+    assert report.watcher_ended == watcher
+    assert report.returncode == (-signal.SIGTERM if watcher else -signal.SIGKILL)

@@ -124,6 +124,8 @@ def run_process(
             finally:
                 kill_session(process)
         last = report.runs.get(report.begun)
+        if last and last.complete and not report.closed:
+            last = None  # a complete run is ended by its watcher: what ended later was not this one
         report.watcher_ended = last is None and not (report.timed_out or report.flooded)
         report.returncode = os.waitstatus_to_exitcode(last.status) if last else process.returncode
         report.seconds = time.monotonic() - begin
