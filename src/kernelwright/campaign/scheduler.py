@@ -16,6 +16,7 @@ from kernelwright.core.errors import in_flight
 from kernelwright.core.outcome import Outcome
 from kernelwright.core.screen import Screen
 from kernelwright.harness.protocol import CompileResult, Harness
+from kernelwright.harness.together import together
 
 T = TypeVar("T")
 
@@ -50,12 +51,8 @@ class Scheduler:
         A HarnessError in one lane ends all lanes.
         """
         places = asyncio.Semaphore(self.harness.places)
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self.compile_workers + self.harness.places):
-                    group.create_task(self._lane(places, stop))
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
+        lanes = self.compile_workers + self.harness.places
+        await together(self._lane(places, stop) for _ in range(lanes))
 
     async def care(
         self, stop: asyncio.Event, idle: Callable[[], bool], news: Callable[[], asyncio.Event]

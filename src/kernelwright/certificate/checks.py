@@ -11,7 +11,7 @@ from kernelwright.certificate.evidence import TrialRun
 from kernelwright.certificate.facts import Facts
 from kernelwright.certificate.models import CheckPart
 from kernelwright.core.outcome import Check, Status
-from kernelwright.devices.base import TimingProtocol
+from kernelwright.devices.base import TIMED_BEFORE, TimingProtocol
 from kernelwright.harness.protocol import SanitizerResult
 from kernelwright.harness.sanitizer import CHECKED_MODE
 
@@ -147,11 +147,4 @@ def _timing(facts: Facts) -> TimingProtocol | None:
     note = facts.notes.get("timing")
     if note is None:
         return None
-    before = {
-        "gate": "batch",
-        "fresh": False,
-        "clear": "stride",
-        "queue_group": 1,
-        "places": 1,
-    }  # what older memories lack
-    return TimingProtocol(**(before | json.loads(note)))
+    return TimingProtocol(**(dict(TIMED_BEFORE) | json.loads(note)))

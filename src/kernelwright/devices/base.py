@@ -7,7 +7,7 @@ a status with a reason. They raise :class:`~kernelwright.core.errors.HarnessErro
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from kernelwright.core.case import Array, Buffer, CaseInputs, Tolerance
 from kernelwright.core.device import DeviceFacts
@@ -78,6 +78,12 @@ class TimingProtocol:
     clear: Literal["blocks", "stride"] = "blocks"
     queue_group: int = 4
     places: int = 5
+
+
+TIMED_BEFORE: Final[Mapping[str, object]] = {
+    "gate": "batch", "fresh": False, "clear": "stride", "queue_group": 1, "places": 1,
+}  # fmt: skip
+"""What memories mean that lack a key of :class:`TimingProtocol`."""
 
 
 class CaseSource(Protocol):

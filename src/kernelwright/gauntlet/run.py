@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.configuration import Configuration
@@ -16,6 +16,7 @@ from kernelwright.gauntlet.judge import Report, Row, Verdict, judge, make_row
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness, Timeouts
 from kernelwright.harness.protocol import SanitizerResult
+from kernelwright.harness.together import together
 
 TIMEOUTS: Final = Timeouts(compile_s=30.0, run_s=3.0, grace_s=60.0)
 """An endless kernel costs ``run_s``; compiler bombs cost ``compile_s``, side by side where there are cores."""
@@ -66,7 +67,7 @@ async def run_gauntlet(
         ):
             models.append(harness.facts.model)
             lane = Lane(harness, asyncio.Semaphore(WATCHED), keep)
-            await _all(lane.row(entry) for entry in entries if entry.problem == problem)
+            await together(lane.row(entry) for entry in entries if entry.problem == problem)
 
     def keep(row: Row) -> None:
         rows[row.file] = row
@@ -74,21 +75,11 @@ async def run_gauntlet(
 
     interrupted = False
     try:
-        await _all(one_problem(name) for name in dict.fromkeys(e.problem for e in entries))
+        await together(one_problem(name) for name in dict.fromkeys(e.problem for e in entries))
     except asyncio.CancelledError:
         interrupted = True
     judged = tuple(rows.get(entry.file) or _unjudged(entry) for entry in entries)
     return Report(device, models[0] if models else device, judged, interrupted)
-
-
-async def _all(work: Iterable[Coroutine[Any, Any, object]]) -> None:
-    """Side by side. Whoever ends it, or the first that fails, waits until the others have put away what they began."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for each in work:
-                group.create_task(each)
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
 
 
 def _unjudged(entry: Entry) -> Row:

@@ -17,7 +17,7 @@ from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError, UserError
 from kernelwright.core.objective import Objective
 from kernelwright.core.outcome import Outcome, Status
-from kernelwright.devices.base import TimingProtocol
+from kernelwright.devices.base import TIMED_BEFORE, TimingProtocol
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, Harness
@@ -72,7 +72,8 @@ def recorded_timing(subject: Subject) -> TimingProtocol | None:
     """How the campaign timed; ``None`` where this version cannot time so."""
     note = subject.memory.notes(subject.campaign.id).get("timing")
     known = {field.name for field in fields(TimingProtocol)}
-    values = {"places": 1} | json.loads(note) if note else {}  # a key that memories of before lack
+    # Of what older memories lack, this alone can still be done as it was.
+    values = {"places": TIMED_BEFORE["places"]} | json.loads(note) if note else {}
     return TimingProtocol(**values) if values and set(values) == known else None
 
 

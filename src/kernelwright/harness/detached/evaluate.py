@@ -32,6 +32,7 @@ from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.protocol import Built, CompileResult, ProfileResult, SanitizerResult
 from kernelwright.harness.scratch import Scratch
 from kernelwright.harness.setup import DEVICES
+from kernelwright.harness.together import together
 from kernelwright.problems.loader import LIBRARY_FILE, load_problem
 
 COMPILES_KEPT: Final = 128
@@ -225,11 +226,7 @@ class _Bench:
         """All items; the first fault that is not a candidate's ends it."""
         items = iter(self.batch.items.items())
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(lanes):
-                    group.create_task(self._lane(items))
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
+            await together(self._lane(items) for _ in range(lanes))
         finally:
             for task in self.compiles.values():  # who waits for them may be gone
                 task.cancel()
