@@ -378,3 +378,16 @@ def test_what_ends_between_two_runs_is_not_laid_to_the_run_before(
     report = run_process(script, "artifact", "job", files=[], tls_bytes=0, seconds=20.0)
     assert report.watcher_ended == watcher
     assert report.returncode == (-signal.SIGTERM if watcher else -signal.SIGKILL)
+
+
+def test_nothing_is_left_of_a_runner_that_was_ended_from_outside(tmp_path: Path) -> None:
+    script = tmp_path / "runner"
+    script.write_text(f"#!/bin/sh\nexec 3>&-\nsleep 60 & echo $! > {tmp_path}/child\nkill -KILL $$\n")
+    script.chmod(0o700)
+    report = run_process(script, "artifact", "job", files=[], tls_bytes=0, seconds=1.0)
+    child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}")
+    end = time.monotonic() + 10
+    while child.exists() and "Z" not in (child / "stat").read_text().split()[2]:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert report.watcher_ended or report.timed_out

@@ -106,8 +106,11 @@ def _read_bounded(process: subprocess.Popen[bytes], deadline: float) -> tuple[st
 
 
 def kill_session(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a session, and everything it started there."""
-    if process.poll() is None:
+    """End a process that leads a session, and everything it started there, also where the process itself has ended.
+
+    Until it is waited for, nobody else has its number.
+    """
+    if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     process.wait()
