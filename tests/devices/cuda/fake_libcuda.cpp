@@ -68,8 +68,7 @@ static void trusted(std::map<std::string, Function>& table) {
     add("kw_mark", [](void** p) { kw_mark(P(unsigned*, 0), P(unsigned, 1)); });
     add("kw_fill", [](void** p) { kw_fill(P(Spans, 0), P(unsigned, 1)); });
     add("kw_clear", [](void**) {});
-    for (int kib : {8, 16, 32, 64, 100, 132, 164, 196, 228})
-        add(("kw_fill_shared_" + std::to_string(kib)).c_str(), [](void** p) { fill_shared(kw_shared, P(Words, 0)); });
+    add("kw_fill_shared", [](void** p) { kw_fill_shared(P(Words, 0)); });
     add("kw_fill_local_2048", [](void** p) { kw_fill_local_2048(P(unsigned, 0), P(u64, 1)); ++stacks; });
     add("kw_guard_fill", [](void** p) { kw_guard_fill(P(Spans, 0), P(Key, 1)); });
     add("kw_guard_check", [](void** p) { kw_guard_check(P(Spans, 0), P(Key, 1), P(Row*, 2)); });

@@ -49,7 +49,7 @@ class Gpu:
         self.driver = Driver(ordinal)
         self.facts = read_facts(self.driver)
         cubin = trusted_cubin(nvrtc, self.facts.arch, cache_dir)
-        self.trusted = Trusted(self.driver, cubin, self.facts, secrets.randbits(64))
+        self.trusted = Trusted(self.driver, cubin, self.facts.num_sms, secrets.randbits(64))
         self.budget = int(self.driver.free_bytes() * memory_share)
         self.pool = BufferPool(self.driver, self.budget // 2)
         self.rows = self.driver.allocate(ROWS * ROW_BYTES)
@@ -112,8 +112,8 @@ class Gpu:
         """Operation that overwrites twice the L2 cache's size."""
         return self.trusted.clear(self._l2, self.l2_bytes, value & 0xFFFFFFFF)
 
-    def fill_shared(self, pattern: int) -> list[Operation]:
-        """Operations that poison the shared memory of every multiprocessor."""
+    def fill_shared(self, pattern: int) -> Operation:
+        """Operation that poisons the shared memory of every multiprocessor."""
         return self.trusted.fill_shared(pattern, self.facts.max_shared_bytes)
 
     def fill_local(self, pattern: int, nbytes: int) -> list[Operation]:

@@ -74,22 +74,16 @@ extern "C" __global__ void kw_fill(Spans spans, unsigned pattern) {
     for (u64 i = bytes / 16 * 16 + at; i < bytes; i += step) data[i] = pattern >> (8 * (i & 3));
 }
 
-// Shared memory keeps what the last block left. A block waits a little, so that no multiprocessor is left out. One kernel
-// for each way to part a multiprocessor's memory into L1 cache and shared memory: what was left under one is not where
-// another has its shared memory (seen on an H200).
+// Shared memory keeps what the last block left. A block waits a little, so that no multiprocessor is left out.
 struct Words {
     unsigned pattern, count;
 };
-__device__ static void fill_shared(unsigned* shared, Words words) {
-    volatile unsigned* at = shared;
+extern "C" __global__ void kw_fill_shared(Words words) {
+    extern __shared__ unsigned kw_shared[];
+    volatile unsigned* at = kw_shared;
     for (unsigned i = threadIdx.x; i < words.count; i += blockDim.x) at[i] = words.pattern;
     __nanosleep(2000);
 }
-extern __shared__ unsigned kw_shared[];
-#define FILL_SHARED(KIB) \
-    extern "C" __global__ void kw_fill_shared_##KIB(Words words) { fill_shared(kw_shared, words); }
-FILL_SHARED(8) FILL_SHARED(16) FILL_SHARED(32) FILL_SHARED(64) FILL_SHARED(100) FILL_SHARED(132)
-FILL_SHARED(164) FILL_SHARED(196) FILL_SHARED(228)
 
 // Local memory keeps what the last thread of its place left. As many threads as fit on the device, each with a stack
 // that is at least the candidate's; a thread waits a little, so that no place is left out. "Nothing" is 0, which no

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import HarnessError
 from kernelwright.devices.cuda.buffers import Guarded
 from kernelwright.devices.cuda.driver import Driver
@@ -26,9 +25,6 @@ CLEARED: Final = 4096
 """Bytes that a block of ``kw_clear`` writes, 32 a thread."""
 _LOCAL_SIZES: Final = (2048, 4096, 16384, 65536)
 _CALLS: Final = 1024
-_SHARED_KIB: Final = (8, 16, 32, 64, 100, 132, 164, 196, 228)
-"""Sizes that a multiprocessor's shared memory can have, by compute capability (CUDA C++ Programming Guide, technical
-specifications); larger ones than the device has are left out."""
 _SPANS: Final = 24
 _THREADS: Final = 256
 _READY: Final = 20_000
@@ -85,10 +81,9 @@ class Trusted:
     ``canaries`` are two keys of guard bands: what lies around a buffer differs between two checks of a candidate.
     """
 
-    def __init__(self, driver: Driver, cubin: bytes, facts: DeviceFacts, seed: int) -> None:
+    def __init__(self, driver: Driver, cubin: bytes, num_sms: int, seed: int) -> None:
         self.driver = driver
-        self.num_sms = facts.num_sms
-        self.shared_bytes = facts.shared_bytes_per_sm or facts.max_shared_bytes
+        self.num_sms = num_sms
         self.seed = struct.pack("<Q", seed)
         self.canaries = (secrets.token_bytes(16), secrets.token_bytes(16))
         self._module = driver.ok(driver.api.cuModuleLoadData(cubin), "loading trusted.cu")
@@ -121,19 +116,11 @@ class Trusted:
         word = struct.pack("<I", pattern)
         return [self._launch("kw_fill", (blocks, n), _THREADS, [t, word]) for t, n in _tables(buffers)]
 
-    def fill_shared(self, pattern: int, nbytes: int) -> list[Operation]:
-        """Poison the shared memory of every multiprocessor, however it is parted; a block may have ``nbytes`` at most.
-
-        A block takes all of it but the KiB that the system keeps.
-        """
-        grid, operations = (2 * self.num_sms, 1), []
-        for kib in _SHARED_KIB:
-            size = (kib - 1) << 10
-            if size <= nbytes:
-                values = [struct.pack("<2I", pattern, size // 4)]
-                name = f"kw_fill_shared_{kib}"
-                operations.append(self._launch(name, grid, _THREADS, values, shared=size))
-        return operations
+    def fill_shared(self, pattern: int, nbytes: int) -> Operation:
+        """Poison the shared memory of every multiprocessor: blocks of ``nbytes``, the most that one may have."""
+        values = [struct.pack("<2I", pattern, nbytes // 4)]
+        grid = (2 * self.num_sms, 1)
+        return self._launch("kw_fill_shared", grid, _THREADS, values, shared=nbytes)
 
     def fill_local(self, pattern: int, nbytes: int, threads: int) -> Operation:
         """Poison local memory of every place of a thread on the device, where a thread has ``nbytes`` at most.
@@ -227,9 +214,6 @@ class Trusted:
             if shared:
                 most = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                 self.driver.ok(api.cuFuncSetAttribute(function, most, shared), name)
-                share = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
-                percent = min(100, -(-100 * (shared + 1024) // self.shared_bytes))
-                api.cuFuncSetAttribute(function, share, percent)  # a hint: devices may not know it
         held = Parameters(values)
         arguments = (function, *grid, 1, threads, 1, 1, shared, self.driver.stream, held.address, 0)
         return Operation(api.cuLaunchKernel, arguments, name, held)
