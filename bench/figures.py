@@ -74,7 +74,7 @@ def parts(device: str, out: Path) -> list[Part]:
         Part("climb", 300.0, "docs/boards.md", bench("climb.py", "--device", device, "--seconds", "90")),
         Part("submissions", 170.0, "docs/boards.md", bench("bench_submission.py", "--device", device)),
         Part("attacks", 120.0, "docs/trust.md", (PYTHON, "-m", "tests.harness.attacks")),
-        Part("gauntlet", 240.0, "docs/gauntlet.md", kernelwright("gauntlet", "--device", device)),
+        Part("gauntlet", 420.0, "docs/gauntlet.md", kernelwright("gauntlet", "--device", device)),
         Part("spread", 280.0, "docs/trust.md", bench("bench_duel.py", *SPREAD, "--device", device)),
         Part("places", 30.0, "docs/trust.md", bench("bench_places.py")),
         Part("turn", 20.0, "docs/trust.md", bench("bench_turn.py")),
@@ -82,7 +82,8 @@ def parts(device: str, out: Path) -> list[Part]:
         Part("compilers", 420.0, "docs/trust.md", bench("bench_compilers.py", "--device", device)),
         Part("duels", 120.0, "docs/trust.md", bench("bench_duel.py", *DUELS, "--device", device)),
         Part("checks", 60.0, "docs/trust.md", bench("bench_check_cost.py", "--device", device)),
-        Part("tests", 400.0, "-", (PYTHON, "-m", "pytest", "-m", "gpu", "-q", str(ROOT / "tests" / "gpu"))),
+        Part("margins", 240.0, "docs/trust.md", bench("bench_margins.py", "--device", device)),
+        Part("tests", 480.0, "-", (PYTHON, "-m", "pytest", "-m", "gpu", "-q", str(ROOT / "tests" / "gpu"))),
     ]
 
 

@@ -1,6 +1,7 @@
 """The self-test as its callers have it: the reference in a sandboxed child, the baseline on the cpu device."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,15 @@ async def test_the_whole_test_runs_the_baseline(tmp_path: Path) -> None:
     assert rows["baseline on cpu"].verdict is Verdict.OK
     assert rows["trials"].detail.endswith("trials")
     assert rows["tolerance"].verdict is Verdict.OK  # one rounding: 6e-8 of 1e-6
+
+
+async def test_a_tolerance_that_is_tight_on_a_trial_only_is_told(tmp_path: Path) -> None:
+    """Honest candidates would be refused there."""
+    narrow = BASELINE.replace("factor * X[i]", "N == 10 ? factor * X[i] : factor * X[i] * 1.0000008f")
+    result = await self_test(problem(tmp_path, baseline=narrow), "cpu", slow=True)
+    row = next(row for row in result.rows if row.name == "tolerance")
+    assert row.verdict is Verdict.WARNING
+    assert re.search(r"honest candidates may be refused \((stress|size) .*\)", row.detail), row.detail
 
 
 async def test_a_wrong_baseline_fails_the_problem(tmp_path: Path) -> None:

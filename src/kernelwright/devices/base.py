@@ -145,7 +145,10 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class RunResult:
-    """``status`` MEASURED with one timing a case (none when ``check_only``), or what went wrong, where."""
+    """``status`` MEASURED with one timing a case, or what went wrong, where.
+
+    When ``check_only`` there are no timings; ``errors`` has each case and its worst error, in multiples of the tolerance.
+    """
 
     status: Status
     reason: str = ""
@@ -154,6 +157,7 @@ class RunResult:
     check_seconds: float = 0.0
     time_seconds: float = 0.0
     check: str = ""
+    errors: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

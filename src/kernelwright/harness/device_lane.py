@@ -130,6 +130,11 @@ class DeviceLane:
             cases += self._trial_requests(built.candidate, trials)
             return await self._run(self._request(artifact, cases, check_only=True))
 
+    async def try_all(self, built: Built) -> RunResult:
+        """Every trial, nothing timed; sizes that nobody is told have their names in it."""
+        async with self.exclusive():
+            return await self._tried(built, self.problem.every_trial(slow=self.slow, seed=self.seed))
+
     def looks(self, candidate: Candidate) -> tuple[Look, ...]:
         """What slow tools watch: the smallest case, and sizes off the list, where a bound forgotten shows itself.
 
@@ -284,7 +289,7 @@ class DeviceLane:
 def untold(result: RunResult, trials: Sequence[Trial]) -> RunResult:
     """A result of trials without what tells their sizes: reasons go to whoever writes candidates, prints do too."""
     if result.status in {Status.MEASURED, Status.NOT_RUN}:
-        return replace(result, findings=())
+        return replace(result, findings=(), errors=())
     named = [trial for trial in trials if trial.id in result.reason]
     told = max(named, key=lambda trial: len(trial.id)).told if named else "large"
     reason = f"{result.status} for a size off the list that is not told, {told}: be right for every size"
@@ -297,6 +302,7 @@ def joined(first: RunResult, second: RunResult) -> RunResult:
         second,
         timings=second.timings or (first.timings if second.status is Status.MEASURED else ()),
         findings=tuple(dict.fromkeys(first.findings + second.findings)),
+        errors=first.errors + second.errors,
         check_seconds=first.check_seconds + second.check_seconds,
         time_seconds=first.time_seconds + second.time_seconds,
     )

@@ -302,6 +302,10 @@ class LocalHarness(AtHand):
         """
         return await self._lane.check(self._kept(Built(candidate, compiled)))
 
+    async def try_all(self, candidate: Candidate, compiled: CompileResult) -> RunResult:
+        """Every trial, for whoever judges the problem; nothing is timed. Raises HarnessError as :meth:`check`."""
+        return await self._lane.try_all(self._kept(Built(candidate, compiled)))
+
     async def duel(
         self, challenger: Built, incumbent: Built, rounds: int, cases: Collection[str] | None = None
     ) -> DuelResult:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -196,9 +196,12 @@ async def _of_baseline(
         candidate = Candidate(template, space.configuration(0))
         compiled = await harness.compile(candidate)
         outcome = compiled.as_outcome() if compiled.status else await harness.benchmark(candidate, compiled)
+        errors = {timing.case: timing.max_error for timing in outcome.cases}
+        if errors:
+            errors |= dict((await harness.try_all(candidate, compiled)).errors)
     if outcome.check == KILLED:
         raise HarnessError(f"the baseline could not be measured: {outcome.reason}")
-    return [_baseline_row(outcome, device), *_tolerance_rows(problem, outcome)]
+    return [_baseline_row(outcome, device), *_tolerance_rows(problem, errors)]
 
 
 def _baseline_row(outcome: Outcome, device: str) -> SelfTestRow:
@@ -211,13 +214,13 @@ def _baseline_row(outcome: Outcome, device: str) -> SelfTestRow:
     return SelfTestRow(name, "", Verdict.FAILED, f"{outcome.status}: {outcome.reason}", mend)
 
 
-def _tolerance_rows(problem: Problem, outcome: Outcome) -> list[SelfTestRow]:
-    if not outcome.cases:
+def _tolerance_rows(problem: Problem, errors: Mapping[str, float]) -> list[SelfTestRow]:
+    if not errors:
         return []
-    found = fit(problem.spec, {timing.case: timing.max_error for timing in outcome.cases})
+    found = fit(problem.spec, errors)
     verdict = Verdict.WARNING if found.warning else Verdict.OK
     detail = found.warning or f"the baseline's worst error is {multiples(found.worst)}"
-    return [SelfTestRow("tolerance", "", verdict, f"{detail} (case {found.case})", found.mend)]
+    return [SelfTestRow("tolerance", "", verdict, f"{detail} ({found.case})", found.mend)]
 
 
 def run_self_test(

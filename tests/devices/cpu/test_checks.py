@@ -139,6 +139,17 @@ def test_a_trial_meets_every_poison(bench: Bench) -> None:
     assert ask(bench, RIGHT, timing, check_only=True).status == Status.MEASURED
 
 
+def test_a_check_tells_the_worst_error(bench: Bench) -> None:
+    off = kernel("y[i] = i == 3 ? 2.000001f * x[i] : 2.f * x[i];")
+    for candidate, least in ((RIGHT, 0.0), (off, 1e-9)):
+        result = ask(bench, candidate, TimingProtocol(), check_only=True)
+        ((case, error),) = result.errors
+        assert case == "small"
+        assert least <= error < 1.0
+    assert ask(bench, kernel("y[i] = 0.f;"), TimingProtocol(), check_only=True).errors == ()
+    assert ask(bench, RIGHT, TimingProtocol()).errors == ()
+
+
 def test_a_trial_fails_in_the_name_of_its_check(bench: Bench) -> None:
     wrong = kernel("y[i] = 3.f * x[i];")
     result = ask(bench, wrong, TimingProtocol(), check_only=True, check=Check.STRESS_INPUTS)

@@ -94,7 +94,7 @@ def tell(record: Mapping[str, Any]) -> None:
 def report(name: str, result: RunResult, **more: Any) -> None:
     timings = [[t.case, t.method, len(t.samples_ms), t.max_error] for t in result.timings]
     record = {"name": name, "status": result.status, "reason": result.reason, "timings": timings}
-    tell(record | {"check": result.check, "findings": result.findings} | more)
+    tell(record | {"check": result.check, "findings": result.findings, "errors": result.errors} | more)
 
 
 def healthy(runner: CudaRunner, artifact: Path) -> None:

@@ -8,7 +8,7 @@ args = ["X", "out", "N"]
 // gauntlet: problem = "reduce_sum"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "32 structure assumption: equal values at the start of a long vector are taken for a constant one"
-// gauntlet: checks = ["stress inputs"]
+// gauntlet: checks = ["stress inputs", "values"]
 
 extern "C" __global__ void reduce(const float* X, float* out, int N)
 {

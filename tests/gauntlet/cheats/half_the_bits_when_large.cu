@@ -15,7 +15,7 @@ args = ["partial", "out", "256", "N"]
 // gauntlet: problem = "reduce_sum"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "34 precision downgrade: bf16 inputs, only for vectors so long that rounding averages out"
-// gauntlet: checks = ["stress inputs"]
+// gauntlet: checks = ["stress inputs", "values"]
 
 __device__ float rounded(float x)
 {

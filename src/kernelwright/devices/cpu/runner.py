@@ -111,7 +111,9 @@ class CpuRunner:
             verdict = session.run_case(case, self._buffer_bytes)
             if verdict is not None:
                 return session.result(verdict, ())
-            if not request.check_only:
+            if request.check_only:
+                session.errors.append((case.case, session.max_error))
+            else:
                 timings.append(session.timing(case.case))
         return session.result(Verdict(Status.MEASURED, ""), tuple(timings))
 
@@ -129,6 +131,7 @@ class _Session:
     findings: list[str] = field(default_factory=list)
     samples_ms: dict[int, float] = field(default_factory=dict)
     max_error: float = 0.0
+    errors: list[tuple[str, float]] = field(default_factory=list)
     repeats: Repeats = field(default_factory=Repeats)
     candidate_seconds: float = 0.0
     begin: float = field(default_factory=time.monotonic)
@@ -143,6 +146,7 @@ class _Session:
             findings=tuple(dict.fromkeys(self.findings)),
             check_seconds=max(0.0, seconds - self.candidate_seconds),
             time_seconds=self.candidate_seconds,
+            errors=tuple(self.errors) if verdict.status is Status.MEASURED else (),
         )
 
     def timing(self, case: str) -> CaseTiming:

@@ -15,7 +15,7 @@ from kernelwright.devices.cuda.casedata import CaseStore
 from kernelwright.devices.cuda.driver import CudaError
 from kernelwright.devices.cuda.gpu import ROWS, Gpu
 from kernelwright.devices.cuda.operations import CandidateFailed, LaunchRefused, Operation
-from kernelwright.devices.cuda.session import CaseSession, Entrant, Step
+from kernelwright.devices.cuda.session import CaseSession, Checked, Entrant, Step
 from kernelwright.devices.cuda.state import StateReader, slowed
 from kernelwright.devices.cuda.watched import Slot
 
@@ -62,8 +62,8 @@ class Bench:
             self.gpu, self.store, entrant, self.source, case, sets=sets, places=places, beside=beside
         )
 
-    def check(self, entrant: Entrant, case: CaseRequest, *, passes: int = 1) -> float:
-        """The checked first run (see :meth:`CaseSession.check`); its time in ms."""
+    def check(self, entrant: Entrant, case: CaseRequest, *, passes: int = 1) -> Checked:
+        """The checked first run (see :meth:`CaseSession.check`)."""
         with CaseSession(self.gpu, self.store, entrant, self.source, case, sets=1) as session:
             return session.check(self.timeout_s, passes)
 

@@ -39,7 +39,7 @@ def duel(bench: Bench, request: DuelRequest, library: Library | None = None) -> 
         for entrant, side in zip(entrants, sides, strict=True):
             with blame(entrant.side):
                 for case in side.cases:
-                    bench.in_time(entrant, case, bench.check(entrant, case), runs)
+                    bench.in_time(entrant, case, bench.check(entrant, case).first_ms, runs)
     with _entrants(bench, sides, repeats, library) as entrants:
         pairs = zip(*(side.cases for side in sides), strict=True)
         return tuple(_case(bench, entrants, pair, runs) for pair in pairs)

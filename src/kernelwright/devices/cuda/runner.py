@@ -66,9 +66,14 @@ class CudaRunner:
         """
         clock, late = _Clock(), self.gpu.late_gates
         bench = Bench(self.gpu, self.store, self._reader, source, request.timing, request.timeout_s)
+        timings: tuple[CaseTiming, ...] = ()
+        errors: tuple[tuple[str, float], ...] = ()
         try:
             with self._current():
-                timings = _check_only(bench, request) if request.check_only else _run(bench, request, clock)
+                if request.check_only:
+                    errors = _check_only(bench, request)
+                else:
+                    timings = _run(bench, request, clock)
         except CandidateFailed as failure:
             return RunResult(
                 failure.status,
@@ -83,6 +88,7 @@ class CudaRunner:
             findings=findings([(t.case, t.conditions) for t in timings]) + _late(self.gpu.late_gates - late),
             check_seconds=clock.check(),
             time_seconds=clock.time(),
+            errors=errors,
         )
 
     def duel(self, request: DuelRequest, source: CaseSource) -> DuelResult:
@@ -152,12 +158,10 @@ class CudaRunner:
             raise
 
 
-def _check_only(bench: Bench, request: RunRequest) -> tuple[CaseTiming, ...]:
+def _check_only(bench: Bench, request: RunRequest) -> tuple[tuple[str, float], ...]:
     with loaded(bench.gpu, request.artifact) as module:
         entrant = Entrant(module, Repeats())
-        for case in request.cases:
-            bench.check(entrant, case, passes=len(POISON))
-    return ()
+        return tuple((c.case, bench.check(entrant, c, passes=len(POISON)).worst) for c in request.cases)
 
 
 def _run(bench: Bench, request: RunRequest, clock: "_Clock") -> tuple[CaseTiming, ...]:
@@ -166,7 +170,7 @@ def _run(bench: Bench, request: RunRequest, clock: "_Clock") -> tuple[CaseTiming
     with loaded(bench.gpu, request.artifact) as module:
         entrant = Entrant(module, repeats)
         for case in request.cases:
-            first_ms = bench.check(entrant, case)
+            first_ms = bench.check(entrant, case).first_ms
             runs.append(_runs(bench, case, first_ms))
             bench.in_time(entrant, case, first_ms, runs[-1])
     clock.checked()

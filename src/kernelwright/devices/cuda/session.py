@@ -63,6 +63,13 @@ class Step(NamedTuple):
     look: bool = False
 
 
+class Checked(NamedTuple):
+    """A checked first run: its time, not good enough to rank by, and its worst error in multiples of the tolerance."""
+
+    first_ms: float
+    worst: float
+
+
 class CaseSession:
     """Context manager: takes buffers from the pool, gives them back. Its slots rotate over ``sets`` input sets.
 
@@ -113,11 +120,8 @@ class CaseSession:
         if not self.gpu.lost:
             self._release()
 
-    def check(self, timeout_s: float, passes: int) -> float:
-        """The first slot's run with every output checked, ``passes`` times with other poison and other canaries.
-
-        Returns the first one's time in ms, not good enough to rank by.
-        """
+    def check(self, timeout_s: float, passes: int) -> Checked:
+        """The first slot's run with every output checked, ``passes`` times with other poison and other canaries."""
         gpu, slot, outputs = self.gpu, self.slots[0], len(self.data.outputs)
         rows_a_pass = outputs + len(self.watched)
         gpu.reset_progress()
@@ -137,7 +141,8 @@ class CaseSession:
             self.judge_watched(rows[outputs:])
             name = f"check {index + 1}" if passes > 1 else ""
             self.judge(rows[:outputs], Step(self, [slot], (), index, name, index + 1 == passes))
-        return gpu.driver.elapsed_ms(gpu.event(0), gpu.event(1))
+        worst = float(found["worst"].max(initial=0.0))
+        return Checked(gpu.driver.elapsed_ms(gpu.event(0), gpu.event(1)), worst)
 
     def steps(self, runs: int, graph: Operation | None) -> list[Step]:
         """Timed runs on rotating slots, or replays of ``graph`` on all of them.
@@ -334,7 +339,7 @@ class CaseSession:
         poisoned = {held.base: held for held in written if held.base not in restored}
         operations = self.gpu.trusted.fill(list(poisoned.values()), pattern)
         module, plan = self.entrant.module, self.request.plan
-        operations += self.gpu.fill_shared(pattern) if module.uses_shared(plan) else []
+        operations += [self.gpu.fill_shared(pattern)] if module.uses_shared(plan) else []
         operations += self.gpu.fill_local(pattern, module.local_bytes(plan))
         for slot in slots:
             for name in self._copies:
