@@ -30,7 +30,7 @@ from typing import Any
 
 from command_line import parser_of
 from kernelwright.campaign.duels import CONFIRMATION_LOOKS, STEADY_S
-from kernelwright.campaign.steady import more_rounds
+from kernelwright.campaign.steady import in_parts, more_rounds
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.objective import Objective, ObjectiveName
@@ -218,21 +218,28 @@ def problem_toml(problem: Problem) -> str:
     return (problem.folder / "problem.toml").read_text(encoding="utf-8")
 
 
-async def reported(harness: LocalHarness) -> dict[str, float]:
-    """The baseline's medians in ms by case, taken as a campaign takes those that it reports at its end."""
+async def reported(harness: LocalHarness) -> tuple[dict[str, float], dict[str, list[float]]]:
+    """The baseline's medians in ms by case, taken as a campaign takes those that it reports at its end.
+
+    Also the medians of the duels of which they are made: what differs between them has other reasons than the process.
+    """
     sides = [await build(harness, source(harness.problem.baseline_source, name)) for name in ("one", "two")]
     batches = [(await harness.duel(sides[0], sides[1], sum(CONFIRMATION_LOOKS))).cases]
     more, cases = more_rounds(batches, STEADY_S)
-    if more:
-        batches.append((await harness.duel(sides[0], sides[1], more, cases)).cases)
+    parts: dict[str, list[float]] = {}
+    for rounds in in_parts(more):
+        batches.append((await harness.duel(sides[0], sides[1], rounds, cases)).cases)
+        for name, ms in medians(batches[-1:], "incumbent_ms").items():
+            parts.setdefault(name, []).append(ms)
     if not all(batches):
         raise SystemExit(f"{harness.problem.name}: a duel of the baseline with its copy was not measured")
-    return medians(batches, "incumbent_ms")
+    return medians(batches, "incumbent_ms"), parts
 
 
 async def spread(options: argparse.Namespace) -> dict[str, Any]:
     """Medians from fresh processes. A few start together, then each measures while the others rest."""
     medians: dict[str, list[float]] = {}
+    within: dict[str, list[float]] = {}
     left = options.processes
     place = tempfile.TemporaryDirectory(prefix="kernelwright-spread-")
     problem = smaller(load_problem(options.problems[0]), options.largest, Path(place.name))
@@ -246,8 +253,10 @@ async def spread(options: argparse.Namespace) -> dict[str, Any]:
             for harness in group:
                 stack.push_async_callback(harness.close)
             for harness in group:
-                found = await reported(harness)
+                found, parts = await reported(harness)
                 print(json.dumps(found), file=sys.stderr, flush=True)
+                for name, each in parts.items():
+                    within.setdefault(name, []).append(statistics.pstdev(each) / statistics.fmean(each))
                 for name, ms in found.items():
                     medians.setdefault(name, []).append(ms)
     cases = {
@@ -255,6 +264,7 @@ async def spread(options: argparse.Namespace) -> dict[str, Any]:
             "median_ms": statistics.median(times),
             "range": (max(times) - min(times)) / statistics.median(times),
             "cv": statistics.pstdev(times) / statistics.fmean(times),
+            "cv_within": statistics.fmean(within.get(name, [math.nan])),
         }
         for name, times in medians.items()
     }

@@ -3,7 +3,7 @@
 import random
 import statistics
 
-from kernelwright.campaign.steady import MOST_ROUNDS, STEADY, more_rounds
+from kernelwright.campaign.steady import MOST_ROUNDS, PARTS, STEADY, in_parts, more_rounds
 from kernelwright.devices.base import DuelCase
 
 
@@ -36,3 +36,14 @@ def test_time_bounds_them() -> None:
     assert more_rounds(batches, 0.001) == (0, ())
     assert more_rounds(batches, 1e9)[0] == MOST_ROUNDS
     assert STEADY < 0.005
+
+
+def test_rounds_are_divided_among_duels() -> None:
+    """Where a process's binaries and buffers lie is luck: each duel has other luck."""
+    assert in_parts(0) == ()
+    assert in_parts(3) == (1, 1, 1)
+    for rounds in (4, 7, 630, MOST_ROUNDS):
+        parts = in_parts(rounds)
+        assert len(parts) == PARTS
+        assert sum(parts) == rounds
+        assert max(parts) - min(parts) <= 1

@@ -8,7 +8,7 @@ from typing import Final
 from kernelwright.campaign.result import Confirmation
 from kernelwright.campaign.scene import Scene
 from kernelwright.campaign.standing import Entry
-from kernelwright.campaign.steady import more_rounds
+from kernelwright.campaign.steady import in_parts, more_rounds
 from kernelwright.core.objective import Objective, ObjectiveName
 from kernelwright.core.statistics import LOOKS, Decision, Verdict, decide, medians
 from kernelwright.devices.base import DuelCase, DuelResult
@@ -88,8 +88,8 @@ class Duels:
             yield await self._scene.harness.duel(*sides, LOOKS[-1] - sum(CONFIRMATION_LOOKS))
             return
         more, cases = more_rounds(batches, min(STEADY_SHARE * self._scene.budget.seconds, STEADY_S))
-        if more:
-            yield await self._scene.harness.duel(*sides, more, cases)
+        for rounds in in_parts(more):
+            yield await self._scene.harness.duel(*sides, rounds, cases)
 
     def apply(self, duel: Duel) -> None:
         """Take a duel that is in the memory into the standing."""

@@ -15,6 +15,9 @@ STEADY: Final = 0.0005
 """Wanted standard error of a median, relative to it. Processes differ by 0.1 % beside that: 20 of them then lie within
 about 0.4 %."""
 MOST_ROUNDS: Final = 2048
+PARTS: Final = 4
+"""Duels among which these rounds are divided. Each loads both binaries anew and writes to other buffers: where these
+lie is a process's luck, too, and four times the luck is half of it."""
 BESIDE_MS: Final = 0.2
 """What a run costs beside its own time: inputs, L2, comparison."""
 _TO_SIGMA: Final = 1.4826
@@ -39,6 +42,12 @@ def more_rounds(
     round_ms = sum(sum(median(samples) + BESIDE_MS for samples in pairs[name]) for name in cases)
     rounds = min(max(wanted.values()), MOST_ROUNDS, int(seconds * 1e3 / round_ms))
     return (rounds, cases) if rounds >= 1 else (0, ())
+
+
+def in_parts(rounds: int) -> tuple[int, ...]:
+    """So many rounds as duels of about the same length."""
+    parts = min(PARTS, rounds)
+    return tuple(rounds * (part + 1) // parts - rounds * part // parts for part in range(parts))
 
 
 def _missing(samples: Sequence[float], limit: float) -> int:

@@ -64,7 +64,9 @@ def test_measured(healthy: dict[str, dict[str, Any]]) -> None:
     assert right["rms"] == pytest.approx(2**0.5, rel=0.1)
     assert healthy["check only"]["timings"] == []
     assert healthy["check only"]["status"] == "measured"
-    assert [case for case, _ in healthy["check only"]["errors"]] == [t[0] for t in healthy["right"]["timings"]]
+    assert [case for case, _ in healthy["check only"]["errors"]] == [
+        t[0] for t in healthy["right"]["timings"]
+    ]
     assert all(0.0 <= error < 1.0 for _, error in healthy["check only"]["errors"])
     assert healthy["right"]["errors"] == []
     assert healthy["many runs"]["timings"][0][2] == 300
