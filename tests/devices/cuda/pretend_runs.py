@@ -211,20 +211,26 @@ def places(runner: CudaRunner, artifact: Path) -> None:
 
 
 def addresses(runner: CudaRunner, artifact: Path) -> None:
-    """Where the outputs of timed runs lie, by side of a duel and case, and of a candidate alone."""
-    source, seen = VectorAdd(), list[tuple[str, int, int, int]]()
+    """Where outputs and inputs of timed runs lie, by side of a duel, with and without memory to move inputs to."""
+    source, seen, inputs = VectorAdd(), list[tuple[str, int, int, int]](), list[tuple[str, int]]()
 
     def noted(session: CaseSession, index: int, written: dict[str, Guarded]) -> Slot:
-        if session.data.sets[1:]:  # more than the checked first run has
+        if session._sets > 1:  # the checked first run has one
             side = session.entrant.side
             seen.append((side, index, written["C"].pointer, written["partial"].pointer))
+            inputs.extend((side, held.pointer) for held in session.data.sets[index % 3].arrays.values())
         return make(session, index, written)
 
     make, CaseSession._slot = CaseSession._slot, noted  # type: ignore[method-assign]
     sides = [Contestant(str(artifact), cases(plan("right"), names=NAMES[:1])) for _ in range(2)]
     runner.duel(DuelRequest(*sides, 20), source)
-    runner.run(request(artifact, plan("spies")), source)
-    tell({"name": "seen", "slots": seen})
+    tell({"name": "seen", "slots": list(seen)})
+    pool = runner.gpu.pool
+    for name, room in {"one": True, "another": True, "no room": False, "no room still": False}.items():
+        inputs.clear()
+        pool.spare = pool.spare if room else lambda _: None  # type: ignore[method-assign]
+        result = runner.duel(DuelRequest(*sides, 20), source)
+        tell({"name": name, "status": result.status, "inputs": sorted(set(inputs))})
 
 
 def hidden(runner: CudaRunner, artifact: Path) -> None:

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from kernelwright.devices.cuda.buffers import ALIGNMENT, GUARD, LARGE, PAGE, BufferPool
+from kernelwright.devices.cuda.driver import OUT_OF_MEMORY, CudaError
 
 
 class Driver:
@@ -40,3 +41,25 @@ def test_a_released_buffer_waits_before_it_is_used_again() -> None:
     assert again[0].base == first[0].base
     assert again[1].base == first[1].base
     assert again[2].base not in {held.base for held in first}
+
+
+def test_a_spare_buffer_takes_only_what_is_free() -> None:
+    class Full(Driver):
+        def __init__(self, code: int) -> None:
+            super().__init__()
+            self.code = code
+
+        def allocate(self, nbytes: int) -> int:
+            raise CudaError(self.code, "CUDA_ERROR", f"allocating {nbytes} bytes")
+
+    def nobody() -> bool:
+        raise AssertionError("others had to make room")
+
+    pool = BufferPool(Full(OUT_OF_MEMORY), 1 << 30)  # type: ignore[arg-type]
+    pool.make_room = nobody
+    assert pool.spare(5000) is None
+    with pytest.raises(CudaError, match="allocating"):
+        BufferPool(Full(719), 1 << 30).spare(5000)  # type: ignore[arg-type]
+    room = BufferPool(Driver(), 1 << 30).spare(5000)  # type: ignore[arg-type]
+    assert room is not None
+    assert room.nbytes == 5000

@@ -333,12 +333,21 @@ def test_local_memory_holds_nothing_of_the_last_run(driver: Path) -> None:
 
 def test_where_outputs_lie(driver: Path) -> None:
     """Small ones at five addresses for each of three input sets, at the same ones for both sides of a duel."""
-    slots = run(driver, "addresses")["seen"]["slots"]
+    found = run(driver, "addresses")
+    slots = found["seen"]["slots"]
     theirs = {side: [slot[1:] for slot in slots if slot[0] == side] for side in ("challenger", "incumbent")}
     assert theirs["challenger"] == theirs["incumbent"]
     assert [index for index, _, _ in theirs["challenger"]] == list(range(15))
     for place in (1, 2):
         assert len({slot[place] for slot in theirs["challenger"]}) == 15
+    lie = {name: {tuple(each) for each in found[name]["inputs"]} for name in list(found)[-4:]}
+    assert all(found[name]["status"] == "measured" and len(lie[name]) == 2 * 3 * 2 for name in lie)
+    assert not lie["one"] & lie["another"], "inputs are moved between duels"
+    assert lie["no room"] == lie["no room still"] == lie["another"]
+    for places in lie.values():
+        assert {at for side, at in places if side == "challenger"} == {
+            at for side, at in places if side == "incumbent"
+        }
 
 
 def test_runs_stand_at_every_place_of_the_queues_groups(driver: Path) -> None:

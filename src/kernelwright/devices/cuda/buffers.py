@@ -94,6 +94,16 @@ class BufferPool:
         planned = Guarded(0, nbytes, _capacity(nbytes))
         return replace(planned, base=self.allocate(planned.total))
 
+    def spare(self, nbytes: int) -> Guarded | None:
+        """As :meth:`fresh`, but only of what is free: nothing makes room for it."""
+        planned = Guarded(0, nbytes, _capacity(nbytes))
+        try:
+            return replace(planned, base=self.driver.allocate(planned.total))
+        except CudaError as error:
+            if error.code != OUT_OF_MEMORY:
+                raise
+            return None
+
     def release(self, buffer: Guarded) -> None:
         """Take a buffer back; nothing in the stream may use it any more."""
         if self.cached + buffer.capacity > self.budget:

@@ -1,11 +1,13 @@
 """Inputs and right outputs of the cases, kept on the device across candidates, least recently used first out."""
 
 import math
+import secrets
 import struct
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
 from typing import Final
@@ -15,11 +17,15 @@ import numpy as np
 from kernelwright.core.case import ITEM_BYTES, CaseInputs
 from kernelwright.core.errors import ProblemError
 from kernelwright.devices.base import Array, Buffer, CaseSource, Tolerance
-from kernelwright.devices.cuda.buffers import Guarded
+from kernelwright.devices.cuda.buffers import PAGE, Guarded
 from kernelwright.devices.cuda.gpu import SETTLE_S, Gpu
 from kernelwright.devices.cuda.reference import Reference, bytes_of
 from kernelwright.devices.cuda.trusted import Hidden
 
+MOVED: Final = 64 << 20
+"""Up to this many bytes an input is moved between duels; where a larger one lies averages out over its pages."""
+APART: Final = 1 << 30
+"""At most so far from where they were, in bytes."""
 DRAWN_AT_ONCE: Final = 4
 """Input sets: more would hold too much of the host's memory for large cases."""
 
@@ -94,6 +100,42 @@ class CaseStore:
             data.sets.append(self._prepare(source, data, inputs))
             self._shrink()
         return data
+
+    def move(self, case: str) -> None:
+        """Put the inputs of a case elsewhere on the device, where there is memory: where they lie is luck.
+
+        On an H200 medians of a matrix product of odd sizes differed by 0.7 % between processes, by the order in which
+        these had allocated. No session may be at work on the case.
+        """
+        data = self._cases.get(case)
+        if data is None:
+            return
+        with self._spaced():
+            old = []
+            for index, entry in enumerate(data.sets):
+                moved = {name: self._copied(held) for name, held in entry.arrays.items()}
+                old += [held.base for name, held in entry.arrays.items() if moved[name] is not held]
+                data.sets[index] = replace(entry, arrays=moved)
+        for base in old:
+            self.gpu.driver.free(base)
+
+    @contextmanager
+    def _spaced(self) -> Iterator[None]:
+        """Memory of a random size is taken meanwhile: what is allocated behind it lies at other places every time."""
+        most = min(APART, self.gpu.driver.free_bytes() // 4) // PAGE
+        gap = self.gpu.pool.spare(PAGE * secrets.randbelow(most + 1))
+        try:
+            yield
+        finally:
+            if gap is not None:
+                self.gpu.driver.free(gap.base)
+
+    def _copied(self, held: Guarded) -> Guarded:
+        copy = self.gpu.pool.spare(held.nbytes) if held.nbytes <= MOVED else None
+        if copy is None:
+            return held
+        self.gpu.driver.copy(copy.pointer, held.pointer, held.nbytes)
+        return copy
 
     def drop(self, case: str) -> None:
         """Forget a case: its inputs were changed."""

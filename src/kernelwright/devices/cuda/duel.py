@@ -24,7 +24,7 @@ side runs alone then; what neither does alone is laid to the challenger."""
 def duel(bench: Bench, request: DuelRequest, library: Library | None = None) -> tuple[DuelCase, ...]:
     """Every case of both sides once, checked; then, loaded anew, ``rounds`` pairs of timed runs a case, each checked.
 
-    Within a case the order is ABBA ABBA ..., beginning with a side drawn at random; both runs of a pair have the same
+    Each duel has the inputs at places of its own. Within a case the order is ABBA ABBA ..., beginning with a side drawn at random; both runs of a pair have the same
     input set, an overwritten L2 cache, and write to the same addresses, where their buffers are alike: how long atomics
     to a few counters take depends on the address. Raises CandidateFailed with the side at fault. ``library`` stands for
     a side without an artifact.
@@ -92,6 +92,7 @@ def _fought(
     bench: Bench, entrants: tuple[Entrant, ...], pair: tuple[CaseRequest, ...], runs: int
 ) -> DuelCase:
     short, beside = is_short(pair[0], bench.timing), list[Slot]()
+    bench.store.move(pair[0].case)
     with ExitStack() as stack:
         sides = []
         for entrant, case in zip(entrants, pair, strict=True):
