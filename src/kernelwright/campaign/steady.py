@@ -16,8 +16,8 @@ STEADY: Final = 0.0005
 about 0.4 %."""
 MOST_ROUNDS: Final = 2048
 PARTS: Final = 4
-"""Duels among which these rounds are divided. Each loads both binaries anew and writes to other buffers: where these
-lie is a process's luck, too, and four times the luck is half of it."""
+"""Duels among which these rounds are divided. Each loads both binaries anew and has inputs and outputs at other places:
+where these lie is a process's luck, too, and four times the luck is half of it."""
 BESIDE_MS: Final = 0.2
 """What a run costs beside its own time: inputs, L2, comparison."""
 _TO_SIGMA: Final = 1.4826

@@ -24,10 +24,10 @@ side runs alone then; what neither does alone is laid to the challenger."""
 def duel(bench: Bench, request: DuelRequest, library: Library | None = None) -> tuple[DuelCase, ...]:
     """Every case of both sides once, checked; then, loaded anew, ``rounds`` pairs of timed runs a case, each checked.
 
-    Each duel has the inputs at places of its own. Within a case the order is ABBA ABBA ..., beginning with a side drawn at random; both runs of a pair have the same
-    input set, an overwritten L2 cache, and write to the same addresses, where their buffers are alike: how long atomics
-    to a few counters take depends on the address. Raises CandidateFailed with the side at fault. ``library`` stands for
-    a side without an artifact.
+    Each duel has the inputs at places of its own. Within a case the order is ABBA ABBA ..., beginning with a side drawn
+    at random; both runs of a pair have the same input set, an overwritten L2 cache, and write to the same addresses,
+    where their buffers are alike: how long atomics to a few counters take depends on the address. Raises CandidateFailed
+    with the side at fault. ``library`` stands for a side without an artifact.
     """
     sides = (request.challenger, request.incumbent)
     names = [[case.case for case in side.cases] for side in sides]
