@@ -109,7 +109,10 @@ class DeviceLane:
 
     def _trial_requests(self, candidate: Candidate, trials: Sequence[Trial]) -> tuple[CaseRequest, ...]:
         plans = self._plans(candidate, trials)
-        return tuple(CaseRequest(trial.id, plans[trial.id], check=trial.check) for trial in trials)
+        return tuple(
+            CaseRequest(trial.id, plans[trial.id], self._floor_ms(trial), check=trial.check)
+            for trial in trials
+        )
 
     async def run_checked_mode(self, built: Built) -> SanitizerResult:
         """The checked build on the two smallest cases and the trials of no more work than those."""
@@ -168,11 +171,14 @@ class DeviceLane:
             CaseRequest(
                 case.id,
                 plans[case.id],
-                self.ceilings.floor_ms(*self.problem.work(case)),
+                self._floor_ms(case),
                 screen.loser_above_ms(case.id) if screen else float("inf"),
             )
             for case in cases
         )
+
+    def _floor_ms(self, case: Case) -> float:
+        return self.ceilings.floor_ms(*self.problem.work(case))
 
     def _request(
         self, artifact: str, cases: tuple[CaseRequest, ...], *, check_only: bool = False

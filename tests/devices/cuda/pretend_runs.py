@@ -3,7 +3,7 @@
 import ctypes
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple
 from pathlib import Path
@@ -29,7 +29,7 @@ from kernelwright.devices.base import (
 from kernelwright.devices.cuda import CudaRunner, bench, module
 from kernelwright.devices.cuda.buffers import Guarded
 from kernelwright.devices.cuda.cubin import CubinSymbols
-from kernelwright.devices.cuda.operations import enqueue
+from kernelwright.devices.cuda.operations import Operation, enqueue
 from kernelwright.devices.cuda.session import CaseSession
 from kernelwright.devices.cuda.watched import Slot
 
@@ -172,6 +172,27 @@ def protocol(runner: CudaRunner, artifact: Path) -> None:
     for kernel in ("tail", "wrong"):
         trial = RunRequest(str(artifact), cases(plan(kernel), check="stress inputs"), check_only=True)
         report(f"trial {kernel}", runner.run(trial, source))
+    for kernel, floor_ms in (("right", 0.001), ("shares", 0.001), ("shares", 0.0)):
+        made = len(source.made)
+        trial = RunRequest(
+            str(artifact),
+            cases(plan(kernel), names=(f"{kernel} {floor_ms}",), floor_ms=floor_ms, check="stress inputs"),
+            check_only=True,
+        )
+        report(f"trial {kernel} {floor_ms}", runner.run(trial, source), made=len(source.made) - made)
+
+
+def queued(runner: CudaRunner, artifact: Path) -> None:
+    """What a trial of a plan of two launches puts into the stream, by name."""
+    seen, run = list[str](), runner.gpu.run
+
+    def noted(operations: Sequence[Operation], *arguments: Any, **more: Any) -> bool:
+        seen.extend(operation.what for operation in operations)
+        return run(operations, *arguments, **more)
+
+    runner.gpu.run = noted  # type: ignore[method-assign, assignment]
+    two = cases(plan("right"), plan("slow"), names=NAMES[:1])
+    report("trial", runner.run(RunRequest(str(artifact), two, check_only=True), VectorAdd()), queued=seen)
 
 
 def turns(runner: CudaRunner, artifact: Path) -> None:
@@ -461,6 +482,7 @@ def main() -> None:
         tight,
         equal_runs,
         protocol,
+        queued,
         hidden,
         duels,
         library,

@@ -237,6 +237,28 @@ def test_protocol(driver: Path) -> None:
         assert "of 1000 values of C wrong" in found[f"trial {kernel}"]["reason"]
 
 
+def test_a_short_trial_is_a_graph_of_plans_as_timed_runs_are(driver: Path) -> None:
+    """What one plan of a graph leaves the next one finds: a kernel could tell by it that it is timed."""
+    found = run(driver, "protocol")
+    assert found["trial right 0.001"]["status"] == "measured", found["trial right 0.001"]
+    assert found["trial right 0.001"]["made"] == 2
+    assert found["trial shares 0.001"]["check"] == "stress inputs"
+    assert found["trial shares 0.001"]["reason"].startswith("case shares 0.001 check ")
+    assert found["trial shares 0.0"]["status"] == "measured", found["trial shares 0.0"]
+    assert found["trial shares 0.0"]["made"] == 1
+
+
+def test_a_trial_begins_as_a_timed_run_does(driver: Path) -> None:
+    """Behind a cleared L2 cache, and nothing between its launches."""
+    found = run(driver, "queued")["trial"]
+    assert found["status"] == "measured"
+    queued = found["queued"]
+    starts = [at for at, what in enumerate(queued) if what == "kw_clear"]
+    assert len(starts) == 2
+    for at in starts:
+        assert queued[at + 1 : at + 5] == ["cuEventRecord", "right", "slow", "cuEventRecord"]
+
+
 def test_no_right_output_lies_in_device_memory(driver: Path) -> None:
     found = run(driver, "hidden")
     assert found["right"]["status"] == "measured"

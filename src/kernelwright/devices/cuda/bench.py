@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
@@ -63,9 +64,17 @@ class Bench:
         )
 
     def check(self, entrant: Entrant, case: CaseRequest, *, passes: int = 1) -> Checked:
-        """The checked first run (see :meth:`CaseSession.check`)."""
-        with CaseSession(self.gpu, self.store, entrant, self.source, case, sets=1) as session:
-            return session.check(self.timeout_s, passes)
+        """The checked first run, or a trial's ``passes`` (see :meth:`CaseSession.check`).
+
+        A short one's trial is a graph of two plans, each on inputs of its own: what the first leaves in shared memory the
+        second finds there, as among the plans that are timed.
+        """
+        short = passes > 1 and is_short(case, self.timing)
+        with (
+            CaseSession(self.gpu, self.store, entrant, self.source, case, sets=2 if short else 1) as session,
+            session.graph() if short else nullcontext() as graph,
+        ):
+            return session.check(self.timeout_s, passes, graph)
 
     def in_time(self, entrant: Entrant, case: CaseRequest, first_ms: float, runs: int) -> None:
         """Refuse a candidate whose timed runs would take too long. Raises CandidateFailed."""

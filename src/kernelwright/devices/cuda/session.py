@@ -120,27 +120,37 @@ class CaseSession:
         if not self.gpu.lost:
             self._release()
 
-    def check(self, timeout_s: float, passes: int) -> Checked:
-        """The first slot's run with every output checked, ``passes`` times with other poison and other canaries."""
-        gpu, slot, outputs = self.gpu, self.slots[0], len(self.data.outputs)
-        rows_a_pass = outputs + len(self.watched)
+    def check(self, timeout_s: float, passes: int, graph: Operation | None = None) -> Checked:
+        """All slots' runs with every output checked, ``passes`` times with other poison and other canaries.
+
+        Several passes are those of a trial, which no kernel may tell from a timed run: as there, the L2 cache is cleared
+        before it, what is timed as a ``graph`` runs as one, and nothing stands between its launches.
+        """
+        gpu, slots, outputs = self.gpu, self.slots, len(self.data.outputs) * len(self.slots)
+        rows_a_pass, trial = outputs + len(self.watched), passes > 1
+        runs = [op for slot in slots for op in (slot.launches if trial else self._with_marks(slot.launches))]
         gpu.reset_progress()
         operations = [gpu.zero_rows(passes * rows_a_pass)]
         for index in range(passes):
             canary, row = gpu.trusted.canaries[index % 2], index * rows_a_pass
-            operations += [*self.watched.fill(gpu, canary), *self.prepare([slot], index)]
-            operations += [gpu.record(2 * index), *self._with_marks(slot.launches), gpu.record(2 * index + 1)]
-            operations += self.compare(slot, row)
+            operations += [
+                *self.watched.fill(gpu, canary),
+                *self.prepare(slots, index),
+                gpu.clear_l2(index + 1),
+            ]
+            operations += [gpu.record(2 * index), *([graph] if graph else runs), gpu.record(2 * index + 1)]
+            for position, slot in enumerate(slots):
+                operations += self.compare(slot, row + position * len(self.data.outputs))
             operations += self.watched.operations(gpu, canary, row + outputs)
         operations.append(gpu.fetch_rows(passes * rows_a_pass))
-        self._execute(operations, timeout_s * passes)
+        self._execute(operations, timeout_s * passes, marked=not trial)
         found = gpu.read_rows(passes * rows_a_pass)
         # The last pass first: its wrong values can still be shown.
         for index in reversed(range(passes)):
             rows = found[index * rows_a_pass : (index + 1) * rows_a_pass]
             self.judge_watched(rows[outputs:])
             name = f"check {index + 1}" if passes > 1 else ""
-            self.judge(rows[:outputs], Step(self, [slot], (), index, name, index + 1 == passes))
+            self.judge(rows[:outputs], Step(self, slots, (), index, name, index + 1 == passes))
         worst = float(found["worst"].max(initial=0.0))
         return Checked(gpu.driver.elapsed_ms(gpu.event(0), gpu.event(1)), worst)
 
@@ -263,17 +273,17 @@ class CaseSession:
         reason = f"{self.place}: {self._kernels(reached)} did not end within {timeout_s:g} s"
         return CandidateFailed(Status.TIMED_OUT, reason, Check.RUN_LIMITS, self.entrant.side)
 
-    def _execute(self, operations: Sequence[Operation], timeout_s: float) -> None:
+    def _execute(self, operations: Sequence[Operation], timeout_s: float, *, marked: bool) -> None:
         try:
             done = self.gpu.run(operations, timeout_s, gated=False)
         except LaunchRefused as error:
             raise self.refused(error) from None
         except CudaError as error:
             if error.sticky:
-                raise self.crashed(error, self.gpu.progress) from None
+                raise self.crashed(error, self.gpu.progress if marked else None) from None
             raise
         if not done:
-            raise self.overdue(timeout_s, self.gpu.progress)
+            raise self.overdue(timeout_s, self.gpu.progress if marked else None)
 
     def _capture(self) -> Any:
         driver = self.gpu.driver
