@@ -119,12 +119,12 @@ async def resume_campaign(
     """
     with Memory.open(directory / MEMORY_FILE, create=False) as memory:
         record = memory.campaign(name)
-        if name == "last":  # which may not be the one that is meant: a later one may have left no record
-            listener.note(f"the last campaign recorded here: {record.id}")
         memory.claim(record.id)
         problem, settings = _changed(memory, record, changes or {})
         need_baseline(memory, record.id)
-        _budget_left(memory, record, settings)
+        told = f"{record.id}, the last campaign recorded here" if name == "last" else record.id
+        _budget_left(memory, record, settings, told)
+        listener.note(f"going on with {told}")  # a later one that is meant may have left no record
         used = _seconds_used(memory, record)
         before = memory.notes(record.id).get(BOARD)
         async with attached(settings, problem, before=before, told=listener.note) as board:
@@ -377,7 +377,7 @@ def _seconds_used(memory: Memory, record: CampaignRecord) -> float:
     return max([record.seconds, last, *(duel.seconds for duel in memory.duels(record.id))])
 
 
-def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> None:
+def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings, told: str) -> None:
     """Raises UserError where nothing is left to do: what was killed, or interrupted in time, has its end before it."""
     if record.state == RUNNING:
         return
@@ -385,11 +385,11 @@ def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> 
     spent = settings.evaluations is not None and done >= settings.evaluations
     if spent and record.state != INTERRUPTED:
         raise UserError(
-            f"{record.id}: its budget of {settings.evaluations} experiments is spent: give --evaluations above {done}"
+            f"{told}: its budget of {settings.evaluations} experiments is spent: give --evaluations above {done}"
         )
     if (used := _seconds_used(memory, record)) >= settings.seconds:
         raise UserError(
-            f"{record.id}: its budget of {settings.seconds:g} s is spent: give --seconds above {used:.0f}, all sittings count"
+            f"{told}: its budget of {settings.seconds:g} s is spent: give --seconds above {used:.0f}, all sittings count"
         )
 
 
