@@ -149,7 +149,7 @@ def main() -> int:
         tell(shown, ended, spent, table)
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
-            kernelwright("report", "-o", f"{options.out.absolute() / 'climb.html'}", folder=folder)
+            kernelwright("report", "--force", "-o", f"{options.out.absolute() / 'climb.html'}", folder=folder)
             with (
                 contextlib.closing(sqlite3.connect(folder / ".kernelwright" / "memory.db")) as memory,
                 contextlib.closing(sqlite3.connect(options.out / "memory.db")) as copy,

@@ -10,7 +10,7 @@ import pytest
 from kernelwright.campaign import attaching
 from kernelwright.campaign.attaching import Attached, attached, objective_of, with_goal, with_rules
 from kernelwright.campaign.settings import Settings
-from kernelwright.campaign.sitting import _changed, _note_board, start_campaign
+from kernelwright.campaign.sitting import _board_notes, _changed, start_campaign
 from kernelwright.core.candidate import Candidate, parse_template
 from kernelwright.core.configuration import Configuration
 from kernelwright.core.errors import UserError
@@ -327,7 +327,8 @@ async def test_a_board_and_a_goal_that_come_later_stay(memory: Memory) -> None:
     _, settings = _changed(memory, record, wanted)
     assert (settings.board, settings.goal, settings.submit) == ("http://h/vector_add", "speedup>=3", True)
     assert campaign.board is not None
-    _note_board(memory, "c1", settings, campaign.board)
+    for name, value in _board_notes(settings, campaign.board).items():
+        memory.note("c1", name, value)
     _, again = _changed(memory, record, {})
     assert (again.board, again.goal, again.submit) == (campaign.board.board.url, "speedup>=3", False)
     assert _changed(memory, record, {"goal": "none"})[1].goal is None

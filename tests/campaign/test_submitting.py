@@ -1,6 +1,7 @@
 """What a campaign sends to a board, and what it does with the answers."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from kernelwright.campaign.budget import Budget
 from kernelwright.campaign.campaign import Campaign
+from kernelwright.campaign.contact import LOST
 from kernelwright.campaign.events import Silent
 from kernelwright.campaign.quota import Quota
 from kernelwright.campaign.settings import Settings
@@ -17,7 +19,7 @@ from kernelwright.core.configuration import Configuration
 from kernelwright.core.goal import parse_goal
 from kernelwright.core.outcome import Status
 from kernelwright.generation.base import Proposal
-from kernelwright.leaderboard.base import Limits, Mode, Ranking, RateLimited
+from kernelwright.leaderboard.base import Limits, Mode, Place, Ranking, RateLimited, Result, Sent
 from kernelwright.memory.records import CampaignRecord, ProblemRecord, SubmissionRecord
 from kernelwright.memory.store import Memory
 from kernelwright.problems.loader import load_problem
@@ -224,6 +226,66 @@ async def test_a_board_that_is_down_ends_nothing(memory: Memory) -> None:
     result = await campaign.run()
     assert result.incumbent.description == "step4 [X=1]"
     assert heard(campaign).has("the connection was closed")
+
+
+class Leaving(FakeBoard):
+    """Answers so many requests for a result, and then nothing any more."""
+
+    answers = 2
+    gone = False
+
+    async def result(self, sent: Sent) -> Result:
+        if self.gone or self.asked >= self.answers:
+            self.gone = True
+            raise died()
+        return await super().result(sent)
+
+    async def ranks(self, limit: int = 200) -> tuple[Place, ...]:
+        if self.gone:
+            raise died()
+        return await super().ranks(limit)
+
+    async def find(self, tag: str, mode: Mode) -> Sent | None:
+        if self.gone:
+            raise died()
+        return await super().find(tag, mode)
+
+
+async def test_a_board_that_is_gone_for_good_is_told_with_what_was_not_sent(memory: Memory) -> None:
+    campaign = await make(memory, Leaving(official()))
+    result = await campaign.run()
+    assert result.board is not None
+    told = result.board["unreached"]
+    assert re.match(r"the board could not be reached since \d{4}-\d\d-\d\d [\d:]{8} UTC: ", told)
+    assert "step4 [X=1] was not sent" in told
+    assert "'kernelwright resume' with more --seconds goes on with it" in told
+    assert memory.notes("c1")[LOST] == told
+
+
+async def test_what_became_of_a_submission_that_a_board_took_with_it_is_not_known(memory: Memory) -> None:
+    board = Leaving(official())
+    board.answers = 1
+    result = await (await make(memory, board)).run()
+    assert result.board is not None
+    assert "what became of the ranked submission of baseline is not known" in result.board["unreached"]
+
+
+async def test_a_board_that_came_back_is_not_called_gone(memory: Memory) -> None:
+    memory_of_before = "the board could not be reached since yesterday"
+    campaign = await make(memory, FakeBoard(official(), faults=[died()]))
+    memory.note("c1", LOST, memory_of_before)
+    result = await campaign.run()
+    assert result.board is not None
+    assert result.board["unreached"] is None
+    assert memory.notes("c1")[LOST] == ""
+
+
+async def test_where_nothing_is_sent_a_board_that_is_gone_leaves_its_ranks(memory: Memory) -> None:
+    board = Leaving(official())
+    board.gone = True
+    result = await (await make(memory, board, submit=False)).run()
+    assert result.board is not None
+    assert result.board["unreached"].endswith(" UTC: its ranks are those of before")
 
 
 async def test_a_broken_adapter_ends_nothing(memory: Memory) -> None:

@@ -254,12 +254,12 @@ async def test_only_what_came_to_its_end_has_spent_its_budget(memory: Memory) ->
     await campaign.run()
     ended = replace(memory.campaign("c1"), state="finished")
     for state in ("running", "interrupted"):
-        _budget_left(memory, replace(ended, state=state), campaign.settings)
+        _budget_left(memory, replace(ended, state=state), campaign.settings, "c1")
     hasty = campaign.settings.model_copy(update={"seconds": 0.0})
     with pytest.raises(UserError, match=r"its budget of 0 s is spent: give --seconds above"):
-        _budget_left(memory, replace(ended, state="interrupted"), hasty)
+        _budget_left(memory, replace(ended, state="interrupted"), hasty, "c1")
     with pytest.raises(UserError, match="its budget of 1 experiments is spent: give --evaluations above 1"):
-        _budget_left(memory, ended, campaign.settings)
+        _budget_left(memory, ended, campaign.settings, "c1")
 
 
 async def test_killed_while_it_waits_it_asks_the_same_again(memory: Memory) -> None:

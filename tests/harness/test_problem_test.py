@@ -121,6 +121,30 @@ async def test_the_whole_test_runs_the_baseline(tmp_path: Path) -> None:
     assert rows["tolerance"].verdict is Verdict.OK  # one rounding: 6e-8 of 1e-6
 
 
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        (
+            ["cstdint", "nobody_has.h", "not/it.h"],
+            "can include nobody_has.h, not/it.h (the header <nobody_has.h> does not",
+        ),
+        (["cub/cub.cuh", "nobody_has.h"], "can include nobody_has.h (the header"),  # cub: elsewhere
+        (["iostream"], "can include iostream (includes the host header <iostream>"),
+        (["cstdint", "cub/cub.cuh"], ""),
+    ],
+)
+async def test_a_header_that_the_rules_allow_and_nobody_has_is_told_once(
+    tmp_path: Path, headers: list[str], told: str
+) -> None:
+    toml = GOOD.replace("work =", f"rules = {{ allowed_headers = {json.dumps(headers)} }}\nwork =")
+    result = await self_test(problem(tmp_path, toml=toml), "cpu", slow=True)
+    assert result.passed
+    rows = [row for row in result.rows if row.name == "allowed headers"]
+    assert [row.verdict for row in rows] == ([Verdict.WARNING] if told else [])
+    assert all(f"no candidate on cpu {told}" in row.detail for row in rows)
+    assert all("rules.allowed_headers of problem.toml" in row.mend for row in rows)
+
+
 async def test_a_tolerance_that_is_tight_on_a_trial_only_is_told(tmp_path: Path) -> None:
     """Honest candidates would be refused there."""
     narrow = BASELINE.replace("factor * X[i]", "N == 10 ? factor * X[i] : factor * X[i] * 1.0000008f")

@@ -52,7 +52,8 @@ def test_the_folder_is_made_and_the_format_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_memory_that_is_not_there(memory_file: Path, read_only: bool) -> None:
     message = fault(lambda: Memory.open(memory_file, create=False, read_only=read_only))
-    assert message == f"{memory_file}: there is no memory here yet: begin with 'kernelwright run PROBLEM'"
+    told = f"{memory_file}: there is no memory here yet: begin with 'kernelwright run PROBLEM'; a campaign that was killed "
+    assert message == f"{told}before its record was written begins anew with the same command"
     assert not memory_file.exists()
 
 

@@ -156,9 +156,17 @@ def test_campaigns_by_id_start_or_last(memory: Memory) -> None:
         memory.campaign("x")
 
 
+def test_a_campaign_begins_with_its_notes_or_not_at_all(memory: Memory) -> None:
+    memory.start_campaign(campaign("c2"), PROBLEM, {"driver": "570"})
+    assert memory.notes("c2") == {"driver": "570"}
+    with pytest.raises(MemoryFileError):
+        memory.start_campaign(campaign("c3"), PROBLEM, {"driver": None})  # type: ignore[dict-item]
+    assert [one.id for one in memory.campaigns()] == ["c1", "c2"]
+
+
 def test_an_empty_memory_says_that_no_campaign_has_begun(memory_file: Path) -> None:
     """As a kill leaves it that comes before a detached device has answered."""
-    told = ": no campaign has begun here yet: begin one with 'kernelwright run PROBLEM', or give the same command again "
+    told = ": no campaign is recorded here: begin one with 'kernelwright run PROBLEM'; one that was killed or ended "
     with Memory.open(memory_file) as memory:
         with pytest.raises(MemoryFileError, match=re.escape(f"{memory_file}{told}")):
             memory.campaign("last")

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
+from kernelwright.cli.plain import PlainConsole
+from kernelwright.cli.run import print_result
 from kernelwright.memory.records import PlaceRecord
 from kernelwright.memory.store import Memory
 from kernelwright.report import Report, as_html, as_json, as_markdown, build_report
@@ -16,7 +18,7 @@ from kernelwright.report.charts import rank_chart
 
 from ..campaign.boards import FakeBoard
 from ..campaign.fakes import FakeHarness
-from ..campaign.test_submitting import TIMES, make, official
+from ..campaign.test_submitting import TIMES, Leaving, make, official
 from .campaigns import EVIL
 from .test_report import Outline
 
@@ -43,6 +45,21 @@ async def test_milestones_have_their_ranks_and_the_board_its_part(memory: Memory
     assert report.board.places[-1].gap == pytest.approx(0.2)
     assert {row.state for row in report.board.submissions} == {"passed"}
     assert "agree" in report.board.calibration
+
+
+async def test_a_board_that_was_gone_at_the_end_is_told_by_all_views(
+    memory: Memory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = await (await make(memory, Leaving(official()))).run()
+    assert result.board is not None
+    told = result.board["unreached"].removeprefix("the board could")
+    report = build_report(memory, memory.campaign("c1"))
+    assert report.board is not None
+    assert f"The board could{told}." in report.board.summary
+    assert "The board could not be reached since " in as_markdown(report)
+    assert "The board could not be reached since " in as_html(report)
+    print_result(PlainConsole(), result)
+    assert result.board["unreached"] in " ".join(capsys.readouterr().out.split())
 
 
 async def test_all_views_show_it(memory: Memory) -> None:

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, replace
-from typing import Final
+from typing import Any, Final
 
 from kernelwright.campaign.scene import Scene
 from kernelwright.core.candidate import Candidate
@@ -68,6 +68,20 @@ class Outbox:
         while record.state in UNDER_WAY:
             record = await self._follow(record)
         return record
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """For scripts, in the order in which they were sent."""
+        shown = ("candidate", "mode", "state", "score_s", "rank")
+        records = sorted(self.records.values(), key=lambda record: record.intended)
+        return [{name: getattr(record, name) for name in shown} for record in records]
+
+    def under_way(self) -> list[str]:
+        """What was sent, or may have been, and has not ended as far as is known: for people."""
+        return [
+            f"{record.mode} submission of {self._scene.candidates.get(record.candidate, record.candidate)}"
+            for record in self.records.values()
+            if record.state in OPEN - NOT_TAKEN
+        ]
 
     def ranked(self, submission: SubmissionRecord, rank: int | None) -> None:
         """Keep the place after a submission."""

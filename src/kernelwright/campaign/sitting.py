@@ -7,7 +7,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
@@ -90,12 +90,11 @@ async def start_campaign(settings: Settings, directory: Path, listener: Listener
                 _harness(settings, held, listener) as harness,
             ):
                 record = _record(problem, settings, harness)
-                memory.start_campaign(record, _problem_record(problem))
+                notes = {**_environment(harness, tested.warnings), **_board_notes(settings, board)}
+                memory.start_campaign(record, _problem_record(problem), notes)
                 begun.set()
                 memory.claim(record.id)
-                _note_environment(memory, record.id, harness, listener)
-                memory.note(record.id, SELFTEST, json.dumps(tested.warnings))
-                _note_board(memory, record.id, settings, board)
+                _tell_missing(harness, listener)
                 campaign = Campaign(
                     id=record.id,
                     settings=settings,
@@ -123,12 +122,15 @@ async def resume_campaign(
         memory.claim(record.id)
         problem, settings = _changed(memory, record, changes or {})
         need_baseline(memory, record.id)
-        _budget_left(memory, record, settings)
+        told = f"{record.id}, the last campaign recorded here" if name == "last" else record.id
+        _budget_left(memory, record, settings, told)
+        listener.note(f"going on with {told}")  # a later one that is meant may have left no record
         used = _seconds_used(memory, record)
         before = memory.notes(record.id).get(BOARD)
         async with attached(settings, problem, before=before, told=listener.note) as board:
             _, held = _on_board(settings, problem, board)
-            _note_board(memory, record.id, settings, board)
+            for key, value in _board_notes(settings, board).items():
+                memory.note(record.id, key, value)
             async with (
                 _models(settings) as models,
                 _within(settings, used),
@@ -169,12 +171,10 @@ def _take_up(campaign: Campaign, harness: DetachedHarness) -> None:
             campaign.policy.take_up(template.id, configuration)
 
 
-def _note_board(memory: Memory, campaign: str, settings: Settings, board: Attached | None) -> None:
+def _board_notes(settings: Settings, board: Attached | None) -> dict[str, str]:
     """What holds from this sitting on; a board and a goal can come later than the campaign."""
-    memory.note(campaign, GOAL, settings.goal or "")
-    if board is not None:
-        memory.note(campaign, BOARD, board.note)
-        memory.note(campaign, BOARD_URL, board.board.url)
+    asked = {} if board is None else {BOARD: board.note, BOARD_URL: board.board.url}
+    return {GOAL: settings.goal or "", **asked}
 
 
 def _changed(memory: Memory, record: CampaignRecord, changes: Mapping[str, Any]) -> tuple[Problem, Settings]:
@@ -250,14 +250,15 @@ def _stopped_by_signals(stop: asyncio.Event, *, patient: bool) -> Iterator[None]
         let_go()
 
 
-def _note_environment(
-    memory: Memory, campaign: str, harness: LocalHarness | DetachedHarness, listener: Listener
-) -> None:
-    """Keep what the measurements depend on; say which walls around candidates the other machine lacks, as a harness here does."""
-    memory.note(campaign, "sandbox", json.dumps(asdict(harness.sandbox)))
-    memory.note(campaign, "ceilings", json.dumps(asdict(harness.ceilings)))
-    memory.note(campaign, "kernelwright", __version__)
-    memory.note(campaign, "timing", json.dumps(asdict(harness.timing)))
+def _environment(harness: LocalHarness | DetachedHarness, warnings: Sequence[str]) -> dict[str, str]:
+    """What the measurements depend on, for the memory."""
+    sandbox, ceilings, timing = asdict(harness.sandbox), asdict(harness.ceilings), asdict(harness.timing)
+    facts = {"sandbox": sandbox, "ceilings": ceilings, "timing": timing, SELFTEST: warnings}
+    return {"kernelwright": __version__, **{key: json.dumps(fact) for key, fact in facts.items()}}
+
+
+def _tell_missing(harness: LocalHarness | DetachedHarness, listener: Listener) -> None:
+    """Which walls around candidates the other machine lacks, as a harness here says it of this one."""
     if not isinstance(harness, AtHand) and (lacking := told(harness.sandbox.missing)):
         listener.note(lacking)
 
@@ -376,7 +377,7 @@ def _seconds_used(memory: Memory, record: CampaignRecord) -> float:
     return max([record.seconds, last, *(duel.seconds for duel in memory.duels(record.id))])
 
 
-def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> None:
+def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings, told: str) -> None:
     """Raises UserError where nothing is left to do: what was killed, or interrupted in time, has its end before it."""
     if record.state == RUNNING:
         return
@@ -384,11 +385,11 @@ def _budget_left(memory: Memory, record: CampaignRecord, settings: Settings) -> 
     spent = settings.evaluations is not None and done >= settings.evaluations
     if spent and record.state != INTERRUPTED:
         raise UserError(
-            f"{record.id}: its budget of {settings.evaluations} experiments is spent: give --evaluations above {done}"
+            f"{told}: its budget of {settings.evaluations} experiments is spent: give --evaluations above {done}"
         )
     if (used := _seconds_used(memory, record)) >= settings.seconds:
         raise UserError(
-            f"{record.id}: its budget of {settings.seconds:g} s is spent: give --seconds above {used:.0f}, all sittings count"
+            f"{told}: its budget of {settings.seconds:g} s is spent: give --seconds above {used:.0f}, all sittings count"
         )
 
 

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kernelwright.campaign.attaching import Attached
 from kernelwright.campaign.calibration import Calibration, by_our_cases, calibrate
+from kernelwright.campaign.contact import LOST, Contact, unreached
 from kernelwright.campaign.outbox import NOT_TAKEN, OPEN, REFUSED, UNCLEAR, Outbox
 from kernelwright.campaign.places import Places
 from kernelwright.campaign.quota import Quota
@@ -68,7 +69,8 @@ class Submitter:
         self._cleared: dict[str, bool] = {}
         self._task: asyncio.Task[None] | None = None
         self.places = places
-        self.outbox = Outbox(attached.board, scene, sleep=sleep, clock=clock)
+        self.contact = Contact(attached.board, clock)
+        self.outbox = Outbox(self.contact, scene, sleep=sleep, clock=clock)
         self.wish = ""
         self.stopped = "" if attached.submit else "nothing is sent without --submit"
         self.calibration: Calibration | None = None
@@ -101,6 +103,7 @@ class Submitter:
         if self._task is not None:
             self._task.cancel()
             await self._ended()
+        self._scene.memory.note(self._scene.campaign, LOST, self.lost())
 
     async def _ended(self) -> bool:
         """Wait for the task; whether it ended well. A fault of an adapter is told and ends no campaign."""
@@ -282,7 +285,7 @@ class Submitter:
     async def _read_ranks(self, after: Candidate | None = None) -> None:
         """Our place; kept also with the ranked submission that it follows."""
         self._read_at = self._clock()
-        await self.places.read(self._attached.board)
+        await self.places.read(self.contact)
         if after is not None and (ranked := self.outbox.find(after, Mode.RANKED)) is not None:
             self.outbox.ranked(ranked, self.places.rank)
         self._heard()
@@ -371,19 +374,20 @@ class Submitter:
             "rank": now.rank if now else None,
             "entries": now.entries if now else None,
             "score_s": now.score_s if now else None,
-            "submissions": [
-                {
-                    "candidate": r.candidate,
-                    "mode": r.mode,
-                    "state": r.state,
-                    "score_s": r.score_s,
-                    "rank": r.rank,
-                }
-                for r in sorted(self.outbox.records.values(), key=lambda record: record.intended)
-            ],
+            "submissions": self.outbox.as_json(),
             "calibration": self.calibration.text if self.calibration else None,
             "stopped": self.stopped or None,
+            "unreached": self.lost() or None,
         }
+
+    def lost(self) -> str:
+        """Of a board that has not answered to the end: since when, and what was not sent for that; else empty."""
+        if self.contact.lost is None:
+            return ""
+        due = self._due(spare=0)
+        unsent = self._scene.candidates[due.candidate] if due else None
+        unknown = self.outbox.under_way()
+        return unreached(self.contact.lost, sends=not self.stopped, unsent=unsent, unknown=unknown)
 
     def _stop(self, reason: str) -> None:
         self.stopped = reason

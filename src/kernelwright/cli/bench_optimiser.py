@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from kernelwright.cli.options import JsonOption, path
+from kernelwright.cli.options import ForceOption, JsonOption, path
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place
+from kernelwright.core.files import place, refuse_existing
 
 
 def optimiser(
@@ -33,6 +33,7 @@ def optimiser(
     plot: Annotated[
         Path | None, typer.Option("--plot", parser=path, help="Write the curves to this SVG file.")
     ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play recorded spaces back: optimum / best after 25, 50, 100, 200 evaluations, AUC, P, ms per ask."""
@@ -41,6 +42,8 @@ def optimiser(
 
     if plot is not None and plot.suffix.lower() != ".svg":
         raise UserError(f"--plot {plot}: the curves are an SVG file: let its name end in .svg")
+    if plot is not None:
+        refuse_existing(plot, force=force)
     others = [name.strip() for name in against.split(",") if name.strip()]
     setting = contest.make_setting(
         spaces or BUNDLED,

@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.cli.check import choose, read_template
-from kernelwright.cli.options import JsonOption, path, pick_device
+from kernelwright.cli.options import ForceOption, JsonOption, path, pick_device
 from kernelwright.cli.plain import PlainConsole
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place
+from kernelwright.core.files import place, refuse_existing
 from kernelwright.core.plan_faults import placed
 from kernelwright.harness.enclosure import told
 from kernelwright.harness.host_code import judge_host_code
@@ -64,9 +64,11 @@ def export(
             "--replay", metavar="DEVICE", help="Also run the board's own evaluator here, such as cuda:0."
         ),
     ] = "",
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Write a candidate as submission.py and examine it as a board would. Exit code 1, and no file, when refused."""
+    refuse_existing(output, force=force)
     template = read_template(file)
     loaded = load_problem(problem)
     board = _board(loaded)

@@ -71,7 +71,13 @@ def import_board(
     described = asyncio.run(_described(task)) if run_inputs else None
     target = to or Path(problem_name(task.name))
     written = write_problem_folder(
-        task, target, baseline=baseline, reference=reference, user=user, described=described
+        task,
+        target,
+        baseline=baseline,
+        reference=reference,
+        user=user,
+        said=str(arguments or "--arguments"),
+        described=described,
     )
     board = read_board_file(written.folder)
     if as_json:

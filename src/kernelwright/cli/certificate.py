@@ -13,9 +13,9 @@ from kernelwright.certificate import (
     verify_certificate,
 )
 from kernelwright.certificate.build import incumbent_of
-from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, DirOption, path
+from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, DirOption, ForceOption, path
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place
+from kernelwright.core.files import place, refuse_existing
 from kernelwright.memory.store import Memory
 
 VERIFY = "verify"
@@ -37,6 +37,7 @@ def certificate(
         Path | None,
         typer.Option("-o", "--output", parser=path, help="Write to this file; its suffix says the format."),
     ] = None,
+    force: ForceOption = False,
     directory: DirOption = DEFAULT_DIR,
 ) -> None:
     """Print the certificate of a campaign's incumbent; `certificate verify FILE` compares one with the memory."""
@@ -51,6 +52,8 @@ def certificate(
         return
     if file is not None:
         raise UserError(f"certificate: {file} is one argument too many (to write a file use -o {file})")
+    if output is not None:
+        refuse_existing(output, force=force)
     found = _of_campaign(campaign, directory)
     text = found.as_json() if json_ else as_markdown(found)
     if output is None:

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption, path
+from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption, ForceOption, path
 from kernelwright.core.candidate import parse_template
 from kernelwright.core.errors import UserError
+from kernelwright.core.files import refuse_existing
 from kernelwright.core.plan_format import format_sections
 from kernelwright.core.space import Tunable
 from kernelwright.devices.record_space import Recording, write_recorded
@@ -31,11 +32,13 @@ def export(
     template: Annotated[
         str | None, typer.Option(help="Name of the template, where the campaign had several.")
     ] = None,
+    force: ForceOption = False,
     directory: DirOption = DEFAULT_DIR,
 ) -> None:
     """Write what a campaign measured of one template, for Kernel Tuner's tools or for `bench optimiser`."""
     if to.suffix not in {".json", ".npz"}:
         raise UserError(f"--to {to}: the name must end in .json (Kernel Tuner T4) or .npz (recorded space)")
+    refuse_existing(to, force=force)
     with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
         record = memory.campaign(campaign)
         chosen = _choose(memory.templates(record.id), template)
@@ -68,8 +71,10 @@ def import_results(
             "--to", parser=path, help="Recorded space to write (.npz), for `bench optimiser --spaces`."
         ),
     ],
+    force: ForceOption = False,
 ) -> None:
     """Make a recorded space of Kernel Tuner's results: every configuration with its time, or how it failed."""
+    refuse_existing(to, force=force)
     results = read_t4(file)
     if not results:
         raise UserError(f"{file}: holds no results")

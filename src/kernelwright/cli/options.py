@@ -118,6 +118,7 @@ UncalibratedOption = Annotated[
     bool,
     typer.Option("--uncalibrated", help="Submit also where the board's times and the harness's differ."),
 ]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file where it is there already.")]
 DEFAULT_DIR = Path(".kernelwright")
 
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption, path
+from kernelwright.cli.options import DEFAULT_DIR, MEMORY_FILE, CampaignArgument, DirOption, ForceOption, path
 from kernelwright.core.errors import UserError
-from kernelwright.core.files import place
+from kernelwright.core.files import place, refuse_existing
 from kernelwright.memory.store import Memory
 from kernelwright.report import Report, as_html, as_json, as_markdown, build_report
 
@@ -33,10 +33,13 @@ def report(
     format_: Annotated[
         Format | None, typer.Option("--format", help="By default html, or what the file's suffix says.")
     ] = None,
+    force: ForceOption = False,
     directory: DirOption = DEFAULT_DIR,
 ) -> None:
     """Write the report of a campaign: one self-contained HTML file, Markdown, or JSON. Also while it runs."""
     chosen = format_ or (Format.HTML if output is None else _format_of(output))
+    if output is not None:
+        refuse_existing(output, force=force)
     with Memory.open(directory / MEMORY_FILE, read_only=True) as memory:
         found = build_report(memory, memory.campaign(campaign))
     text = _written(found, chosen)

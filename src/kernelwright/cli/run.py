@@ -246,6 +246,8 @@ def print_result(console: Console, result: CampaignResult) -> None:
         )
     if result.board is not None:
         console.print(board_line(result.board), markup=False)
+        if result.board["unreached"]:
+            console.print(result.board["unreached"], style="yellow", markup=False)
     for warning in result.warnings:
         console.print(f"the problem's self-test: {warning}", style="yellow", markup=False)
     if result.device == "cpu":

@@ -101,6 +101,16 @@ def place(path: Path, data: bytes) -> None:
         raise unwritable(path, error) from None
 
 
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Raises UserError for a file that is there and that nobody said may be replaced: before work is done for its sake."""
+    try:
+        there = path.is_file() or path.is_symlink()
+    except OSError as error:
+        raise unwritable(path, error) from None
+    if there and not force:
+        raise UserError(f"{path}: is there already: choose another name, or replace it with --force")
+
+
 def place_folder(folder: Path, files: Mapping[str, bytes], look: Callable[[Path], object]) -> None:
     """A new folder with these files (a name may lie in a folder of its own), whole or not at all.
 

@@ -75,13 +75,19 @@ def in_words(error: ValidationError, table: Any, keys: str | None = "", whole: s
     ``keys`` says where keys are told, ``None`` that a program wrote the table, whose keys nobody mends by hand;
     ``whole`` is what the table is.
     """
+    place, what = first_fault(error, table, keys)
+    return f"{key_text(place, table) or whole}: {what}"
+
+
+def first_fault(error: ValidationError, table: Any, keys: str | None = "") -> tuple[Place, str]:
+    """:func:`in_words` apart: where it is, and what is told of it."""
     details = [detail for detail in error.errors(include_url=False) if not _follows(detail)]
     findings = [_placed(detail, table) for detail in details]
     faults = [list(group) for _, group in groupby(findings, key=lambda wrong: wrong.choice)]
     # A misspelt key is also a missing one: its own name says more.
     first = min(faults, key=lambda fault: all(wrong.detail["type"] != "extra_forbidden" for wrong in fault))
     place, what = _told(first, keys)
-    return f"{key_text(place, table) or whole}: {what}" + more(len(faults) - 1)
+    return place, what + more(len(faults) - 1)
 
 
 def in_json_words(

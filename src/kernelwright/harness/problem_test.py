@@ -2,17 +2,19 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from kernelwright.core.candidate import Candidate, parse_template
+from kernelwright.core.candidate import Candidate, Template, parse_template
 from kernelwright.core.errors import HarnessError, ProblemError, UserError, WorkerDied
 from kernelwright.core.outcome import KILLED, Check, Outcome, Status
 from kernelwright.harness.child import Child, ChildDied, StepTimeout
 from kernelwright.harness.device_lock import silent
 from kernelwright.harness.local import LocalHarness
 from kernelwright.harness.processes import import_roots, readable_folders
+from kernelwright.harness.protocol import CompileResult
 from kernelwright.harness.scratch import Scratch
 from kernelwright.harness.self_test import (
     LOOK_FLOPS,
@@ -34,6 +36,8 @@ REFERENCE_TIMEOUT_S: Final = 120.0
 QUICK_TIMEOUT_S: Final = 30.0
 MAX_CASES: Final = 3
 _REFERENCE_BYTES: Final = 8 << 30
+_PLACE: Final = re.compile(r"^candidate\.cu[:(]\d+\)?: ")
+"""In a text of ours, which nobody sees."""
 
 
 async def self_test(
@@ -195,13 +199,40 @@ async def _of_baseline(
         space = template.plan.space(harness.facts)
         candidate = Candidate(template, space.configuration(0))
         compiled = await harness.compile(candidate)
+        headers = [] if compiled.status else await _header_rows(harness, template, device)
         outcome = compiled.as_outcome() if compiled.status else await harness.benchmark(candidate, compiled)
         errors = {timing.case: timing.max_error for timing in outcome.cases}
         if errors:
             errors |= dict((await harness.try_all(candidate, compiled)).errors)
     if outcome.check == KILLED:
         raise HarnessError(f"the baseline could not be measured: {outcome.reason}")
-    return [_baseline_row(outcome, device), *_tolerance_rows(problem, errors)]
+    return [*headers, _baseline_row(outcome, device), *_tolerance_rows(problem, errors)]
+
+
+async def _header_rows(harness: LocalHarness, template: Template, device: str) -> list[SelfTestRow]:
+    """Of the headers that the rules allow, those that no candidate can include: the baseline compiles, and not with them.
+
+    What a device here cannot run, but may exist elsewhere, is none of them.
+    """
+    allowed = harness.problem.spec.rules.allowed_headers
+    if not allowed or (await _with_headers(harness, template, allowed)).status is None:
+        return []
+    tried = {name: await _with_headers(harness, template, [name]) for name in allowed}
+    bad = {
+        name: c.reason for name, c in tried.items() if c.status in {Status.COMPILE_FAILED, Status.RULE_BROKEN}
+    }
+    if not bad:
+        return []
+    reason = _PLACE.sub("", next(iter(bad.values())))
+    detail = f"no candidate on {device} can include {', '.join(bad)} ({reason})"
+    mend = "mend or remove it under rules.allowed_headers of problem.toml"
+    return [SelfTestRow("allowed headers", "", Verdict.WARNING, detail, mend)]
+
+
+async def _with_headers(harness: LocalHarness, template: Template, headers: Sequence[str]) -> CompileResult:
+    lines = "".join(f"#include <{header}>\n" for header in headers)
+    probe = parse_template(f"{template.source}\n{lines}", template.name)
+    return await harness.compile(Candidate(probe, probe.plan.space(harness.facts).configuration(0)))
 
 
 def _baseline_row(outcome: Outcome, device: str) -> SelfTestRow:

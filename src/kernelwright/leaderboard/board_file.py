@@ -86,7 +86,7 @@ def read_board_file(folder: Path) -> BoardFile:
         board = strictly(_ADAPTER, table)
     except ValidationError as error:
         raise UserError(f"{path}: {in_words(error, table)}") from None
-    if found := _faults(board):
+    if found := board_faults(board):
         raise UserError(f"{path}: {found[0][0]}: {found[0][1]}")
     return board
 
@@ -108,7 +108,8 @@ def _source(path: Path, digest: str) -> str:
     return decoded(path, data)
 
 
-def _faults(board: BoardFile) -> list[tuple[str, str]]:
+def board_faults(board: BoardFile) -> list[tuple[str, str]]:
+    """What the types of a board's file cannot say: keys, each with what is wrong there."""
     found = []
     if not board.leaderboard.strip() or not board.leaderboard.isprintable():
         found.append(("leaderboard", "is empty, or cannot be seen: give the board's name"))

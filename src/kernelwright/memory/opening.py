@@ -146,7 +146,10 @@ def _look(path: Path, *, needed: bool) -> None:
 
 
 def _nothing_here(path: Path) -> MemoryFileError:
-    return MemoryFileError(f"{path}: there is no memory here yet: begin with 'kernelwright run PROBLEM'")
+    return MemoryFileError(
+        f"{path}: there is no memory here yet: begin with 'kernelwright run PROBLEM'; a campaign that was killed "
+        "before its record was written begins anew with the same command"
+    )
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ One transaction per experiment: a process killed at any instant loses at most th
 import contextlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from itertools import groupby
 from pathlib import Path
@@ -51,6 +51,7 @@ from kernelwright.memory.rows import (
 _RUNNING: Final = "running"
 _RUNNER: Final = "runner"
 """Note: the process that ran the campaign last."""
+_NOTE: Final = "INSERT INTO environment VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 _EXPERIMENTS = """
 SELECT e.*, m.case_id, m.method, m.samples_ms, m.max_error, m.conditions, m.discarded, t.id NOTNULL AS has_template
 FROM experiments e LEFT JOIN measurements m ON m.experiment = e.number
@@ -97,11 +98,15 @@ class Memory:
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def start_campaign(self, campaign: CampaignRecord, problem: ProblemRecord) -> None:
-        """A new campaign on a problem."""
+    def start_campaign(
+        self, campaign: CampaignRecord, problem: ProblemRecord, notes: Mapping[str, str] | None = None
+    ) -> None:
+        """A new campaign on a problem, with what is known of its environment: all or nothing, whatever ends in between."""
         with self._database.transaction():
             self._database.insert("problems", asdict(problem), unless_known=True)
             self._database.insert("campaigns", campaign_row(campaign))
+            for key, value in (notes or {}).items():
+                self._database.execute(_NOTE, campaign.id, key, value)
 
     def record(self, experiment: Experiment, template: TemplateRecord) -> int:
         """Add an experiment with its raw samples, all or nothing; its number. Refuses a candidate twice in a campaign."""
@@ -181,10 +186,7 @@ class Memory:
     def note(self, campaign: str, key: str, value: str) -> None:
         """Keep a fact of the campaign's environment; the newest value counts."""
         with self._database.transaction():
-            self._database.execute(
-                "INSERT INTO environment VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-                *(campaign, key, value),
-            )
+            self._database.execute(_NOTE, campaign, key, value)
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -218,8 +220,8 @@ class Memory:
             return found[0]
         if not known and name == "last":
             raise MemoryFileError(
-                f"{self.path}: no campaign has begun here yet: begin one with 'kernelwright run PROBLEM', or give the same "
-                "command again where it ended before its detached device first answered: what was asked stays in its folder"
+                f"{self.path}: no campaign is recorded here: begin one with 'kernelwright run PROBLEM'; one that was killed or "
+                "ended before its record was written begins anew with the same command, what a detached device was asked is kept"
             )
         some = ", ".join(c.id for c in (found or known)[-5:]) or "none yet"
         what = "is ambiguous" if found else "is not in the memory"

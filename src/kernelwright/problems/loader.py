@@ -22,7 +22,7 @@ from kernelwright.core.identity import content_id
 from kernelwright.core.objective import ObjectiveName
 from kernelwright.core.resolve import Signature
 from kernelwright.core.toml import TomlFault, parse_toml
-from kernelwright.core.toml_words import brief, in_words, key_text, more
+from kernelwright.core.toml_words import Place, brief, first_fault, key_text, more
 from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.check import array_shape, case_id, evaluate, faults
 from kernelwright.problems.inputs import Distribution, change_a_few, draw, generator
@@ -39,6 +39,14 @@ LARGE_BYTES = 4 << 20
 MAX_FILE_BYTES = 4 * 2**20
 MAX_NAME, MAX_FILE_NAME = 4000, 255
 """Characters of a path and of its last part (Linux, PATH_MAX and NAME_MAX)."""
+
+
+class SpecFault(Exception):  # noqa: N818 - as what it tells of
+    """The first thing that is wrong with a specification: the keys that lead there, and what it is."""
+
+    def __init__(self, place: Place, what: str) -> None:
+        super().__init__(what)
+        self.place, self.what = place, what
 
 
 @dataclass(frozen=True)
@@ -348,13 +356,21 @@ def _parse(text: str, path: Path) -> ProblemSpec:
         where = f"{path}:{fault.line}:{fault.column}" if fault.line else str(path)
         raise ProblemError(f"{where}: not valid TOML: {fault.message}") from None
     try:
+        return spec_of(table)
+    except SpecFault as fault:
+        raise ProblemError(f"{path}: {key_text(fault.place, table) or 'file'}: {fault.what}") from None
+
+
+def spec_of(table: Mapping[str, Any]) -> ProblemSpec:
+    """The specification that the table of a ``problem.toml`` is. Raises SpecFault."""
+    try:
         spec = ProblemSpec.model_validate(table)
     except ValidationError as error:
-        raise ProblemError(f"{path}: {in_words(error, table, 'docs/problems.md')}") from None
+        raise SpecFault(*first_fault(error, table, "docs/problems.md")) from None
     found = [*faults(spec), *trial_faults(spec)]
     if found:
         place, what = found[0]
-        raise ProblemError(f"{path}: {key_text(place, table)}: {brief(what)}{more(len(found) - 1)}")
+        raise SpecFault(place, f"{brief(what)}{more(len(found) - 1)}")
     return spec
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernelwright.campaign.contact import LOST
 from kernelwright.leaderboard.base import Mode, State
 from kernelwright.memory.records import SubmissionRecord
 from kernelwright.report.records import Records
@@ -35,7 +36,7 @@ class PlaceRow:
 
 @dataclass(frozen=True)
 class BoardPart:
-    """A campaign's board. ``places`` are those where something changed; ``summary`` is one sentence."""
+    """A campaign's board. ``places`` are those where something changed; ``summary`` is a sentence or two."""
 
     url: str
     goal: str
@@ -54,7 +55,7 @@ def board(records: Records) -> BoardPart | None:
     return BoardPart(
         url=f"{url}",
         goal=records.notes.get("goal") or f"{records.settings.get('goal') or ''}",
-        summary=_summary(places),
+        summary=" ".join(filter(None, (_summary(places), _lost(records)))),
         calibration=f"{records.note('calibration').get('text', 'not done')}",
         submissions=tuple(_row(records, each) for each in records.submissions),
         places=places,
@@ -108,6 +109,12 @@ def _summary(places: tuple[PlaceRow, ...]) -> str:
     way = "" if first.rank == last.rank else f", up from {first.rank}"
     way = way if not (first.rank and last.rank and last.rank > first.rank) else f", down from {first.rank}"
     return f"Rank {last.rank} of {last.entries}{way}.{gap}"
+
+
+def _lost(records: Records) -> str:
+    """That the board was gone when the campaign ended, as a sentence."""
+    told = records.notes.get(LOST, "")
+    return f"{told[:1].upper()}{told[1:]}." if told else ""
 
 
 def _ms(seconds: float | None) -> float | None:

@@ -199,7 +199,7 @@ def test_nothing_half_written_is_left(tree: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     bad = UserTables.model_validate({"inputs": {"Z": "normal"}})
-    with pytest.raises(UserError, match=r"mine/problem\.toml: inputs\.Z: there is no input argument 'Z'"):
+    with pytest.raises(UserError, match=r"--arguments: inputs\.Z: there is no input argument 'Z'"):
         write_problem_folder(task, place / "mine", user=bad)
     broken = tmp_path / "broken.cu"
     broken.write_text("no plan", encoding="utf-8")

@@ -52,18 +52,27 @@ class Draft:
     notes: tuple[str, ...] = field(default=())
 
 
-def draft(task: Task, name: str, facts: Facts, user: UserTables, product: tuple[str, str] | None) -> Draft:
+def draft(
+    task: Task,
+    name: str,
+    facts: Facts,
+    user: UserTables,
+    product: tuple[str, str] | None,
+    *,
+    said: str = "--arguments",
+) -> Draft:
     """Draft a problem called ``name``. Raises UserError where arguments are known to nobody.
 
-    What ``user`` says goes before what was read; ``product`` names the factors of a plain matrix product.
+    What ``user`` says (in the file ``said``) goes before what was read; ``product`` names the factors of a plain
+    matrix product.
     """
     notes: list[str] = []
-    arguments = list(user.arguments) or _arguments(facts)
+    arguments = list(user.arguments) or _arguments(facts, task.origin)
     if not arguments:
         raise UserError(
             f"{task.origin}: {_why_unread(facts)}: describe the arguments in a file, --arguments FILE"
         )
-    sizes = _sizes(task, arguments, user)
+    sizes = _sizes(task, arguments, user, said)
     notes += _left_out(task, sizes)
     cases = tuple(_with_ids(task.benchmarks, sizes, task.origin))
     slow, others = _smaller(task, arguments, sizes)
@@ -94,7 +103,7 @@ def _given(model: BaseModel | None) -> dict[str, Any] | None:
 # -- arguments ------------------------------------------------------------------------------------------
 
 
-def _arguments(facts: Facts) -> list[Argument]:
+def _arguments(facts: Facts, origin: str) -> list[Argument]:
     """What generate_input returns; none where an item or the output is unknown. Raises UserError for odd names."""
     if not facts.inputs.readable or not facts.outputs:
         return []
@@ -104,7 +113,7 @@ def _arguments(facts: Facts) -> list[Argument]:
         for name, value in found
         if isinstance(value, Tensor)
     ]
-    return [parse_entry(Argument, table, "reference.py: generate_input") for table in tables]
+    return [parse_entry(Argument, table, f"{origin}: reference.py: generate_input") for table in tables]
 
 
 def _role(name: str, value: Tensor, facts: Facts) -> str:
@@ -123,7 +132,7 @@ def _why_unread(facts: Facts) -> str:
     return "reference.py: which item ref_kernel writes as its output cannot be told"
 
 
-def _sizes(task: Task, arguments: Sequence[Argument], user: UserTables) -> tuple[str, ...]:
+def _sizes(task: Task, arguments: Sequence[Argument], user: UserTables, said: str) -> tuple[str, ...]:
     """Arguments of the cases that shapes are made of; else all integers but the seed."""
     first = task.benchmarks[0]
     words = {name for a in arguments for text in a.shape or () for name in parse(text).names}
@@ -135,6 +144,10 @@ def _sizes(task: Task, arguments: Sequence[Argument], user: UserTables) -> tuple
     if not wanted:
         raise UserError(
             f"{task.origin}: benchmarks: no integer argument sizes the arrays: give 'sizes' in --arguments"
+        )
+    if unknown := [size for size in user.sizes if size not in first]:
+        raise UserError(
+            f"{said}: sizes: {unknown[0]!r} is none of the benchmarks' arguments ({', '.join(first)})"
         )
     for kind, cases in (("benchmarks", task.benchmarks), ("tests", task.tests)):
         for index, case in enumerate(cases):

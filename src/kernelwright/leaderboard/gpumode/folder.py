@@ -30,6 +30,7 @@ from kernelwright.leaderboard.board_file import (
 )
 from kernelwright.leaderboard.export.targets import gpu_facts
 from kernelwright.leaderboard.gpumode.draft import Draft, draft
+from kernelwright.leaderboard.gpumode.drafted import refuse_faults
 from kernelwright.leaderboard.gpumode.files import MAX_SOURCE_BYTES
 from kernelwright.leaderboard.gpumode.inputs_read import UNKNOWN_FILL, Returned, Tensor
 from kernelwright.leaderboard.gpumode.reference_facts import Facts, read_reference
@@ -63,22 +64,25 @@ def write_problem_folder(
     baseline: Path | None = None,
     reference: Path | None = None,
     user: UserTables | None = None,
+    said: str = "--arguments",
     described: Returned | None = None,
 ) -> Written:
     """Write ``target``, which must not exist yet. Raises UserError, and nothing is left then.
 
-    ``described`` is what a run of ``generate_input`` in the sandbox showed (:mod:`.described`).
+    ``said`` is the file that ``user`` was read from; ``described`` is what a run of ``generate_input`` in the sandbox showed (:mod:`.described`).
     """
     user = user or UserTables()
     facts = read_reference(task.sources.get(REFERENCE, ""), f"{task.origin}: {REFERENCE}", described)
     facts = _as_said(facts, user)
     own, why = _reference(facts, task.name, user)
-    made = draft(task, problem_name(task.name), facts, user, own.product if own else None)
+    made = draft(task, problem_name(task.name), facts, user, own.product if own else None, said=said)
+    board = _board(task, made)
+    refuse_faults(task, made, board, user, said)
     if own and (absent := sorted(own.sizes - set(made.problem["cases"][0]["sizes"]))):
         own, why = None, f"it reads {absent[0]}, which is no size: name it in sizes of --arguments"
     texts = {
         "problem.toml": format_problem(made.problem),
-        BOARD_FILE: format_board_file(_board(task, made)),
+        BOARD_FILE: format_board_file(board),
         **{f"{SOURCES_FOLDER}/{name}": text for name, text in task.sources.items()},
     }
     if reference is not None:
@@ -155,10 +159,7 @@ def _look(made: Path, baseline: Template | None, gpus: Sequence[str]) -> None:
     absent = [made / name for name in (REFERENCE, BASELINE) if not (made / name).exists()]
     for path in absent:
         path.touch()
-    try:
-        problem = load_problem(made)
-    except UserError as error:
-        raise UserError(f"{error} (nothing was written; --arguments FILE can say it better)") from None
+    problem = load_problem(made)
     if baseline is not None:
         _try_plan(baseline, problem, gpus)
     for path in absent:
