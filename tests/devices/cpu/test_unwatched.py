@@ -114,6 +114,50 @@ def test_atomics_take_no_types_with_code_of_their_own(bench: Bench, mode: str, h
     assert "atomic functions take numbers" in built.reason
 
 
+LINE = """struct Line { float v[16]; };
+__shared__ Line tile;
+__device__ __noinline__ Line added(Line line, float sum) { line.v[0] += sum; return line; }
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "*(Line*)y = added(*(Line*)y, 1.f);",
+        "Line mine = added(*(const Line*)y, 1.f); y[0] = mine.v[0];",
+        "Line mine = {}; *(Line*)y = added(mine, 1.f);",
+        "Line mine = added(tile, 1.f); y[0] = mine.v[0];",
+        "__shared__ Line here[4]; here[n] = added(here[n + 1], 1.f); y[0] = here[2].v[0];",
+        "__shared__ Line here[4]; here[1] = added(here[2], 1.f); y[0] = here[2].v[0];",
+        "Line mine[3] = {}; mine[1] = added(mine[n], 1.f); y[0] = mine[1].v[0];",
+        "struct Pair { int a; Line b; }; Line mine = added(((Pair*)y)->b, 1.f); y[0] = mine.v[0];",
+        "Line (*f)(Line, float) = n == 1 ? added : nullptr; Line mine = f(*(const Line*)y, 1.f); y[0] = mine.v[0];",
+    ],
+)
+def test_a_struct_by_value_is_copied_where_somebody_looks(bench: Bench, body: str) -> None:
+    built = bench.build(f"{LINE}{HEAD} {body} }}", mode="check")
+    assert (built.status, built.check) == (Status.COMPILE_FAILED, Check.COMPILER), built
+    assert "cannot watch: copy it" in built.reason
+    assert bench.build(f"{LINE}{HEAD} {body} }}").status is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Line mine = *(const Line*)y; mine = added(mine, 1.f); *(Line*)y = mine;",
+        "Line mine[2] = {}; mine[1] = added(mine[0], 1.f); *(Line*)y = mine[1];",
+        "const float4* f = (const float4*)x; float4* g = (float4*)y; for (int i = 0; i < n; i++) g[i] = sum(f[i], sum(g[i], f[i + 1]));",
+        'printf("*a, *b, MEM[%d] -> (%s, %f", n, "*c, d", y[n]); y[0] = powf(x[n], y[1]);',
+        "int old = atomicAdd((int*)y + n, (int)x[n]); y[0] = fmaxf(y[old], x[old]);",
+    ],
+)
+def test_other_calls_are_free(bench: Bench, body: str) -> None:
+    sum_of_four = (
+        "__device__ float4 sum(float4 a, float4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }\n"
+    )
+    assert bench.build(f"{LINE}{sum_of_four}{HEAD} {body} }}", mode="check").status is None
+
+
 def test_a_parameter_with_code_of_its_own_is_not_passed(bench: Bench) -> None:
     """Not even where it claims to be a pointer."""
     head = WORK + "namespace std { template <> struct is_pointer<Work> : true_type {}; }\n"

@@ -30,16 +30,8 @@ _MATH = re.compile(
 _MEMORY = ("memcpy", "memmove", "memset", "memcmp", "strlen", "strcmp")
 _RUNTIME = (
     *("kw_thread", "kw_barrier", "kw_barrier_vote", "kw_warp_meet", "kw_warp_gather", "kw_active_mask"),
-    *(
-        "kw_bad_shuffle",
-        "kw_fence",
-        "kw_clock",
-        "kw_atomic_access",
-        "kw_copy_async",
-        "kw_copy_commit",
-        "kw_copy_wait",
-    ),
-    *("kw_print", "kw_assert_failed", "kw_dynamic_shared"),
+    *("kw_bad_shuffle", "kw_fence", "kw_atomic_access", "kw_copy_async", "kw_copy_commit", "kw_copy_wait"),
+    *("kw_clock", "kw_print", "kw_assert_failed", "kw_dynamic_shared"),
 )
 _ALLOWED = frozenset((*_MEMORY, *_RUNTIME))
 # Vector math of glibc. In the checked mode the instrumentation's entry points, which its runner has, and memcpy wrapped.

@@ -17,6 +17,8 @@ from kernelwright.core.errors import HarnessError, MissingError
 NATIVE = Path(__file__).resolve().parent / "native"
 PRELUDE = "kernelwright_cuda.h"
 BUILD_SECONDS = 120
+INSTRUMENTED = "instrumented.txt"
+"""Where g++ writes the functions of a checked build, as text."""
 
 # What a candidate may include. All content comes from the precompiled header, so the files are empty.
 STUB_HEADERS = (
@@ -66,10 +68,12 @@ COMMON_FLAGS = (
 )
 MODE_FLAGS = {
     "fast": ("-O3", "-march=native"),
-    # Our own __tsan_* functions receive every load and store, and object-size what lies beyond a named variable; it also makes
-    # an access of what has an index of every local array. Scalar replacement would split vector accesses,
-    # DWARF 5 misleads addr2line up to 2.40.
+    # Our own __tsan_* functions receive every load and store. object-size finds what lies beyond a named variable, and
+    # makes every local array that is indexed one that they receive. What a call takes by value they do not (see
+    # unwatched_calls.py): inlined, it is an assignment. Scalar replacement would split vector accesses, DWARF 5 misleads
+    # addr2line up to 2.40.
     "check": ("-O1", "-march=native", "-gdwarf-4", "-fno-tree-sra", "-fno-omit-frame-pointer",
+              "-finline-functions", "-finline-small-functions", "--param=max-inline-insns-auto=200",
               "-fsanitize=thread,object-size", "--param=tsan-instrument-func-entry-exit=0", "-DKW_CHECK"),
 }  # fmt: skip
 # Without it a local variable begins as what the thread before has left on the stack.
@@ -108,7 +112,7 @@ class Toolchain:
 
     @cached_property
     def _major(self) -> int:
-        """The compiler's major version: the last number of the line that begins as one."""
+        """Of the last whole version in the compiler's line; 0 where there is none."""
         found = re.findall(r"\b(\d+)\.\d+\.\d+\b", self.version)
         return int(found[-1]) if found else 0
 
