@@ -152,6 +152,28 @@ async def test_large_trials_are_for_who_is_ahead_and_do_not_tell_their_sizes(har
         assert "N is 1048576" in str(outcome.findings)
 
 
+async def test_the_checked_mode_watches_larger_sizes_too_and_does_not_tell_them(
+    harness: LocalHarness,
+) -> None:
+    """Right in every order of threads, for a plan or a kernel with a threshold."""
+    race = "__shared__ float s[256]; s[threadIdx.x] = 0.f; if (N > 300000 && s[255 - threadIdx.x] == 1.f) C[0] = 0.f; "
+    work = kernel(race + RIGHT)
+    compiled = await harness.compile(work)
+    result = await harness.sanitize(work, compiled)
+    assert result.status is Status.WRONG
+    assert result.reason.startswith("checked mode: wrong for a size off the list that is not told, ")
+    sizes = [t.sizes["N"] for t in harness.problem.large_trials(slow=True, seed=0) if t.told]
+    assert not any(str(size) in f"{result.reason}{result.findings}" for size in sizes)
+
+
+async def test_a_larger_size_that_takes_the_checked_mode_too_long_says_nothing(harness: LocalHarness) -> None:
+    slow = "if (N > 1100000 && i < 4096) for (int j = 0; j < 1 << 16; j++) ((volatile float*)C)[i] = 0.f; "
+    work = kernel(slow + RIGHT)
+    compiled = await harness.compile(work)
+    result = await harness.sanitize(work, compiled)
+    assert (result.status, result.reason) == (Status.MEASURED, "")
+
+
 async def test_large_stress_says_where(harness: LocalHarness) -> None:
     clamped = kernel("if (i < N) C[i] = (N > 300000 ? fminf(A[i], 100.0f) : A[i]) + B[i];")
     outcome = await outcome_of(harness, clamped)

@@ -1,9 +1,10 @@
 """The device's side of the harness: one candidate, or two in turn, with the device worker and nobody else."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
+from typing import Final
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import DeviceFacts
@@ -32,6 +33,9 @@ from kernelwright.harness.wire import Ceilings, Reply, Request
 from kernelwright.problems.case import Case, Trial
 from kernelwright.problems.loader import Problem
 from kernelwright.problems.plans import plans_for
+
+MOST_WATCHED: Final = 2**26
+"""Bytes and operations of all that the checked mode watches beyond the smallest cases: seconds."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +119,38 @@ class DeviceLane:
         )
 
     async def run_checked_mode(self, built: Built) -> SanitizerResult:
-        """The checked build on the two smallest cases and the trials of no more work than those."""
+        """The checked build on what :meth:`check` looks at, and on larger sizes: plans may have thresholds."""
         if not built.compiled.check_artifact:
             return SanitizerResult(Status.NOT_RUN, f"{self.facts.name} has no checked mode")
         start = monotonic()
         result = await self.check(built)
+        for case in self._watched_larger():
+            if result.status is Status.MEASURED:
+                result = joined(result, await self._watch(built, case))
         return checked_mode_result(result, monotonic() - start)
+
+    def _watched_larger(self) -> Iterator[Case]:
+        """Sizes that the seed draws, the largest first, as far as affordable; those of the list where none is drawn."""
+        drawn = [t for t in self.problem.large_trials(slow=self.slow, seed=self.seed) if t.told]
+        work = {case: sum(self.problem.work(case)) for case in drawn or self.cases[2:]}
+        left = MOST_WATCHED
+        for case in sorted(work, key=work.__getitem__, reverse=True):
+            if work[case] <= left:
+                left -= work[case]
+                yield case
+
+    async def _watch(self, built: Built, case: Case) -> RunResult:
+        """The checked build on a larger case. It is slow by itself: what does not end in time says nothing."""
+        try:
+            plans = self._plans(built.candidate, [case])
+        except (PlanError, ExpressionError):  # the trials themselves tell that
+            return RunResult(Status.MEASURED)
+        cases = self._case_requests([case], plans)
+        async with self.exclusive():
+            result = await self._run(self._request(built.compiled.check_artifact, cases, check_only=True))
+        if result.status in {Status.NOT_RUN, Status.TIMED_OUT}:
+            return RunResult(Status.MEASURED)
+        return untold(result, [case]) if isinstance(case, Trial) else result
 
     async def check(self, built: Built) -> RunResult:
         """Times nothing: the two smallest cases, and the trials of no more work than those, in the checked mode if any."""

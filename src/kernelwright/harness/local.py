@@ -367,7 +367,7 @@ class LocalHarness(AtHand):
     async def sanitize(self, candidate: Candidate, compiled: CompileResult) -> SanitizerResult:
         """compute-sanitizer's tools on the smallest case and a size off the list.
 
-        On the cpu its checked mode, on two cases and the trials. Raises HarnessError also when the
+        On the cpu its checked mode, on two cases, the trials and larger sizes. Raises HarnessError also when the
         binary is not kept any more: compile again.
         """
         built = self._kept(Built(candidate, compiled))

@@ -17,7 +17,8 @@ from kernelwright.devices.cpu.diagnostics import explain, trim_log
 from kernelwright.devices.cpu.own_names import hiding, without_poison
 from kernelwright.devices.cpu.source_rules import CANDIDATE, Refusal, check_preprocessed, check_text
 from kernelwright.devices.cpu.symbols import check_imports, check_object, static_shared_bytes
-from kernelwright.devices.cpu.toolchain import MODE_FLAGS, PRELUDE, Toolchain
+from kernelwright.devices.cpu.toolchain import INSTRUMENTED, MODE_FLAGS, PRELUDE, Toolchain
+from kernelwright.devices.cpu.unwatched_calls import check_calls
 from kernelwright.devices.elf import SHT_DYNSYM, STT_TLS, ElfFile, read_elf
 
 _CONSTANT = re.compile(r"__attribute__\(\(kw_constant\)\)([^;={\[]*)")
@@ -103,6 +104,10 @@ class _Build:
         elf = self._read("candidate.o")
         instrumented = self._request.mode == "check"
         self._stop_on(check_object(elf, constants, instrumented=instrumented), Check.BINARY_RULES)
+        if instrumented:
+            shared = {symbol.name for symbol in elf.symbols if symbol.kind == STT_TLS}
+            text = (self._folder / INSTRUMENTED).read_text(errors="replace")
+            self._stop_on(check_calls(text, shared))
         self._link(elf)
         imports = [s.name for s in self._read("candidate.so", SHT_DYNSYM).undefined]
         self._stop_on(check_imports(imports, instrumented=instrumented), Check.BINARY_RULES)
@@ -153,7 +158,8 @@ class _Build:
         )
 
     def _compile(self) -> str:
-        done = self._run([*self._flags, "-c", "candidate.ii", "-o", "candidate.o"])
+        text = [f"-fdump-tree-tsan={INSTRUMENTED}"] if self._request.mode == "check" else []
+        done = self._run([*self._flags, *text, "-c", "candidate.ii", "-o", "candidate.o"])
         if done.returncode != 0:
             raise _Stopped(explain(done.output, self._request.kernels), done.output)
         return done.output

@@ -31,16 +31,16 @@ _MEMORY = ("memcpy", "memmove", "memset", "memcmp", "strlen", "strcmp")
 _RUNTIME = (
     *("kw_thread", "kw_barrier", "kw_barrier_vote", "kw_warp_meet", "kw_warp_gather", "kw_active_mask"),
     *("kw_bad_shuffle", "kw_fence", "kw_atomic_access", "kw_copy_async", "kw_copy_commit", "kw_copy_wait"),
-    *("kw_print", "kw_assert_failed", "kw_dynamic_shared"),
+    *("kw_clock", "kw_print", "kw_assert_failed", "kw_dynamic_shared"),
 )
 _ALLOWED = frozenset((*_MEMORY, *_RUNTIME))
 # Vector math of glibc. In the checked mode the instrumentation's entry points, which its runner has, and memcpy wrapped.
 _ALLOWED_PATTERN = re.compile(r"_ZGV[a-zA-Z]\w*|_GLOBAL_OFFSET_TABLE_|__tls_get_addr")
 _INSTRUMENTATION = re.compile(
     r"__tsan_(unaligned_)?(read|write)\d+|__tsan_(read|write)_range|__tsan_func_(entry|exit)|__tsan_init"
-    r"|__tsan_vptr_(update|read)|__wrap_mem(cpy|move|set)"
+    r"|__tsan_vptr_(update|read)|__wrap_mem(cpy|move|set)|__ubsan_handle_type_mismatch_v1"
 )
-_WATCHES = re.compile(r"__tsan_\w*|__wrap_\w*|__real_\w*")
+_WATCHES = re.compile(r"__(?:tsan|ubsan|wrap|real)_\w*")
 _HEAP = frozenset(
     ("malloc", "free", "calloc", "realloc", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm")
 )

@@ -17,6 +17,8 @@ from kernelwright.core.errors import HarnessError, MissingError
 NATIVE = Path(__file__).resolve().parent / "native"
 PRELUDE = "kernelwright_cuda.h"
 BUILD_SECONDS = 120
+INSTRUMENTED = "instrumented.txt"
+"""Where g++ writes the functions of a checked build, as text."""
 
 # What a candidate may include. All content comes from the precompiled header, so the files are empty.
 STUB_HEADERS = (
@@ -66,11 +68,18 @@ COMMON_FLAGS = (
 )
 MODE_FLAGS = {
     "fast": ("-O3", "-march=native"),
-    # Our own __tsan_* functions receive every load and store. Scalar replacement would split vector accesses,
-    # DWARF 5 misleads addr2line up to 2.40.
+    # Our own __tsan_* functions receive every load and store. object-size finds what lies beyond a named variable, and
+    # makes every local array that is indexed one that they receive. What a call takes by value they do not (see
+    # unwatched_calls.py): inlined, it is an assignment. Scalar replacement would split vector accesses, DWARF 5 misleads
+    # addr2line up to 2.40.
     "check": ("-O1", "-march=native", "-gdwarf-4", "-fno-tree-sra", "-fno-omit-frame-pointer",
-              "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "-DKW_CHECK"),
+              "-finline-functions", "-finline-small-functions", "--param=max-inline-insns-auto=200",
+              "-fsanitize=thread,object-size", "--param=tsan-instrument-func-entry-exit=0", "-DKW_CHECK"),
 }  # fmt: skip
+# Without it a local variable begins as what the thread before has left on the stack.
+LOCALS_BEGIN_AS_POISON = "-ftrivial-auto-var-init=pattern"
+POISONS_LOCALS = 12
+"""The first g++ that has it."""
 # CUDA's --use_fast_math keeps infinities and NaN meaningful, so this does too.
 FAST_MATH_FLAGS = ("-ffast-math", "-fno-finite-math-only")
 
@@ -102,6 +111,12 @@ class Toolchain:
         return check_toolchain(self.cxx)
 
     @cached_property
+    def _major(self) -> int:
+        """Of the last whole version in the compiler's line; 0 where there is none."""
+        found = re.findall(r"\b(\d+)\.\d+\.\d+\b", self.version)
+        return int(found[-1]) if found else 0
+
+    @cached_property
     def _native_digest(self) -> str:
         digest = hashlib.sha256(self.version.encode())
         digest.update(_cpu_features().encode())
@@ -114,7 +129,9 @@ class Toolchain:
         """Compiler flags of a candidate."""
         # On aarch64 atomics would call libgcc helpers that ask the host which instructions it has.
         inline_atomics = ("-mno-outline-atomics",) if platform.machine() == "aarch64" else ()
-        return (*COMMON_FLAGS, *inline_atomics, *MODE_FLAGS[mode], *(FAST_MATH_FLAGS if fast_math else ()))
+        poison = (LOCALS_BEGIN_AS_POISON,) if mode == "check" and self._major >= POISONS_LOCALS else ()
+        fast = FAST_MATH_FLAGS if fast_math else ()
+        return (*COMMON_FLAGS, *inline_atomics, *MODE_FLAGS[mode], *poison, *fast)
 
     def prelude(self, mode: str, *, fast_math: bool) -> Path:
         """Folder with the precompiled header ``kernelwright_cuda.h.gch``, the stubs and the shared arena."""

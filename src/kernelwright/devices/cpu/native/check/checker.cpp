@@ -23,6 +23,15 @@ const char* name_of(Fault fault) {
   }
   return "unknown";
 }
+
+bool within(const Range& range, const Access& access) {
+  return range.contains(access.address) && access.bytes <= range.end - access.address;
+}
+
+Range built_in_variables() {
+  const auto begin = reinterpret_cast<uintptr_t>(&kw_thread);
+  return {begin, begin + sizeof kw_thread};
+}
 }  // namespace
 
 Checker& checker() {
@@ -93,38 +102,45 @@ void Checker::barrier() {
 // ---- accesses -------------------------------------------------------------------------------------
 
 Moment Checker::now() const {
-  return {epoch_, block_->warp_of(kw_thread.rank).sync_epoch, static_cast<uint16_t>(kw_thread.rank)};
+  return {epoch_, block_->warp_of(block_->running()).sync_epoch, static_cast<uint16_t>(block_->running())};
 }
 
 BufferShadow::When Checker::when() const { return {now(), block_number_, first_of_launch_, fenced_}; }
 
-// Registers, local arrays and what the runtime hands out are no memory of the kernel.
-bool Checker::is_private(uintptr_t address) const {
-  return block_ == nullptr || block_->stacks().contains(reinterpret_cast<const void*>(address)) ||
-         address - reinterpret_cast<uintptr_t>(&kw_thread) < sizeof kw_thread ||
-         block_->is_runtime_memory(address) || is_guard(address);
+// Local memory, and what the runtime hands out to be read: no memory that threads of the kernel share.
+bool Checker::is_private(const Access& access) const {
+  return block_ == nullptr || is_local(access) ||
+         (!access.write && (within(built_in_variables(), access) || block_->is_runtime_memory(access.address) ||
+                            is_guard(access)));
+}
+
+// Within the frames of the functions that run: what lies below has been left, what lies above is the runtime's.
+bool Checker::is_local(const Access& access) const {
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return within({here, block_->stack_top()}, access);
 }
 
 // g++ gives a __shared__ array of a class with constructors (__half) a guard of its own beside it, though its
-// default constructor does nothing: no memory of the kernel.
-bool Checker::is_guard(uintptr_t address) const {
-  if (!storage_.contains(address)) return false;
-  const size_t offset = address - storage_.begin;
-  return std::any_of(arrays_.begin(), arrays_.end(), [offset](const SharedSpec& array) {
-    return array.name.compare(0, 4, "_ZGV") == 0 && offset - array.offset < array.bytes;
-  });
+// default constructor does nothing, and looks at its first byte. As it is not 0, nobody ever writes it.
+bool Checker::is_guard(const Access& access) const {
+  if (access.bytes != 1 || !storage_.contains(access.address)) return false;
+  const size_t offset = access.address - storage_.begin;
+  return *reinterpret_cast<const unsigned char*>(access.address) == kSharedPoison &&
+         std::any_of(arrays_.begin(), arrays_.end(), [offset](const SharedSpec& array) {
+           return array.name.compare(0, 4, "_ZGV") == 0 && offset == array.offset && array.bytes == 8;
+         });
 }
 
 void Checker::access(const Access& access, bool sized) {
   settle();
-  if (access.bytes == 0 || is_private(access.address)) return;
+  if (access.bytes == 0 || is_private(access)) return;
   if (sized && access.address % access.bytes != 0) {
     fault(access, Fault::kMisaligned, "not aligned to its size", -1);
   }
   const bool counted = metrics_ && block_of_launch_ < Traffic::kBlocks;
   size_t offset = 0;
   if (in_shared(access, offset)) {
-    if (counted) traffic_.add(access, true, kw_thread.rank);
+    if (counted) traffic_.add(access, true, block_->running());
     shared_.access(offset, access, now(), *this);
     return;
   }
@@ -134,7 +150,7 @@ void Checker::access(const Access& access, bool sized) {
       return;
     }
     if (access.write && !buffer->spec().writable) outside(access, Fault::kWriteToInput);
-    if (counted) traffic_.add(access, false, kw_thread.rank);
+    if (counted) traffic_.add(access, false, block_->running());
     buffer->access(access, when(), *this);
     return;
   }
@@ -147,7 +163,7 @@ void Checker::access(const Access& access, bool sized) {
 
 void Checker::atomic(const Access& access) {
   settle();
-  if (is_private(access.address)) return;
+  if (is_private(access)) return;
   size_t offset = 0;
   if (in_shared(access, offset)) {
     shared_.atomic(offset, access, now(), *this);
@@ -198,7 +214,7 @@ void Checker::conflict(const Access& access, const Conflict& conflict) {
 
 void Checker::overlapping_stores(const Access& access, int other, bool shared) {
   if (access.bytes > sizeof pending_.old) return;
-  pending_ = {true, access, {}, other, static_cast<int>(kw_thread.rank), shared};
+  pending_ = {true, access, {}, other, static_cast<int>(block_->running()), shared};
   memcpy(pending_.old, reinterpret_cast<const void*>(access.address), access.bytes);
 }
 
@@ -228,10 +244,26 @@ void Checker::fault(const Access& access, Fault fault, const char* what, int oth
                  access.write ? "write" : "read", access.bytes, what, b.x, b.y, b.z, t.x, t.y, t.z, with);
 }
 
+void Checker::beyond_object(const void* pc) {
+  settle();
+  const uint3 b = kw_thread.block, t = kw_thread.thread;
+  report_finding(name_of(Fault::kOutOfBounds),
+                 "@%p beyond the variable that is named, block (%u,%u,%u) thread (%u,%u,%u)", pc, b.x, b.y,
+                 b.z, t.x, t.y, t.z);
+  Block::current()->abandon();
+}
+
 // An access that must not be performed: reports it and ends the block.
 void Checker::outside(const Access& access, Fault kind) {
   char where[160];
-  memory_->describe(reinterpret_cast<const void*>(access.address), where, sizeof where);
+  const auto* address = reinterpret_cast<const void*>(access.address);
+  if (block_->stacks().contains(address)) {
+    snprintf(where, sizeof where, "of local memory that is not the thread's own, or not any more");
+  } else if (within(built_in_variables(), access)) {
+    snprintf(where, sizeof where, "to threadIdx, blockIdx, blockDim or gridDim");
+  } else {
+    memory_->describe(address, where, sizeof where);
+  }
   fault(access, kind, where, -1);
   Block::current()->abandon();
 }

@@ -31,6 +31,7 @@ class Checker final : public ConflictSink {
 
   void access(const Access& access, bool sized);
   void atomic(const Access& access);
+  [[noreturn]] void beyond_object(const void* pc);
 
   void conflict(const Access& access, const Conflict& conflict) override;
   void overlapping_stores(const Access& access, int other, bool shared) override;
@@ -43,8 +44,9 @@ class Checker final : public ConflictSink {
     int first, second;
     bool shared;
   };
-  bool is_private(uintptr_t address) const;
-  bool is_guard(uintptr_t address) const;
+  bool is_private(const Access& access) const;
+  bool is_local(const Access& access) const;
+  bool is_guard(const Access& access) const;
   bool in_shared(const Access& access, size_t& offset);
   BufferShadow* buffer_at(uintptr_t address);
   Moment now() const;

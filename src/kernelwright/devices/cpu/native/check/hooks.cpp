@@ -17,6 +17,9 @@ void on_copy(const AsyncCopy& copy) {
   checker().access({reinterpret_cast<uintptr_t>(copy.from), read, false, copy.where}, read == copy.bytes);
   checker().access({reinterpret_cast<uintptr_t>(copy.to), copy.bytes, true, copy.where}, true);
 }
+void on_read(const void* address, size_t bytes, const void* where) {
+  checker().access({reinterpret_cast<uintptr_t>(address), bytes, false, where}, false);
+}
 }  // namespace kw
 
 namespace {
@@ -53,6 +56,9 @@ void __tsan_write_range(void* p, unsigned long bytes) { access(p, bytes, true, K
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_init() {}
+// Of -fsanitize=object-size: an access to a variable, beyond its end. -fsanitize=thread alone leaves out a
+// local array whose address nobody takes, and an index beyond it reaches anything.
+void __ubsan_handle_type_mismatch_v1(void*, void*) { kw::checker().beyond_object(KW_HERE); }
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 

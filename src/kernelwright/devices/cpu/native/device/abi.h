@@ -14,15 +14,14 @@ struct dim3 {
   constexpr operator uint3() const { return {x, y, z}; }
 };
 
-// The built-in variables of the CUDA thread that runs now. `rank` is its linear index in the block, `clock` what
-// clock64() has come to in the block.
+// The built-in variables of the CUDA thread that runs now, for device code to read. `rank` is its linear index in the
+// block. The runtime relies on none of them.
 struct KwThread {
   uint3 thread;
   uint3 block;
   dim3 block_dim;
   dim3 grid_dim;
   unsigned rank;
-  long long clock;
 };
 
 // Why the lanes of a warp meet. Lanes that meet for different reasons are a finding.
@@ -61,6 +60,7 @@ KwGathered kw_warp_gather(const void* mine, size_t bytes, int line);
 unsigned kw_active_mask(int line);
 void kw_bad_shuffle(unsigned source, int line);
 void kw_fence(int scope);
+long long kw_clock();
 void kw_atomic_access(const void* address, size_t bytes, const void* where);
 void kw_copy_async(void* to, const void* from, size_t bytes, size_t zero_fill);
 void kw_copy_commit();

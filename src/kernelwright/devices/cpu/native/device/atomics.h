@@ -18,7 +18,7 @@ struct Bits<8> {
   using type = uint64_t;
 };
 
-// Replaces *p by change(*p) and returns the old value.
+// Replaces *p by change(*p) and returns the old value. Not watched: for types whose operators are known.
 template <class T, class F>
 KW_UNCHECKED T update(T* p, F change) {
 #ifdef KW_CHECK
@@ -40,6 +40,12 @@ KW_UNCHECKED T update(T* p, F change) {
 #endif
 }
 
+template <class T, class F>
+__forceinline__ T update_built_in(T* p, F change) {
+  static_assert(kBuiltIn<T>, "atomic functions take numbers");
+  return update(p, change);
+}
+
 // Integer addition has an instruction of its own, which a compare-and-swap loop would not use.
 template <class T>
 __forceinline__ T add(T* p, T v) {
@@ -48,22 +54,22 @@ __forceinline__ T add(T* p, T v) {
     return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
   }
 #endif
-  return update(p, [v](T old) -> T { return static_cast<T>(old + v); });
+  return update_built_in(p, [v](T old) -> T { return static_cast<T>(old + v); });
 }
 }  // namespace kw_device
 
-#define KW_ATOMIC(NAME, EXPRESSION)                                      \
-  template <class T>                                                     \
-  __forceinline__ T NAME(T* p, kw_device::Same<T> v) {                   \
-    return kw_device::update(p, [v](T old) -> T { return EXPRESSION; }); \
-  }                                                                      \
-  template <class T>                                                     \
-  __forceinline__ T NAME##_block(T* p, kw_device::Same<T> v) {           \
-    return NAME(p, v);                                                   \
-  }                                                                      \
-  template <class T>                                                     \
-  __forceinline__ T NAME##_system(T* p, kw_device::Same<T> v) {          \
-    return NAME(p, v);                                                   \
+#define KW_ATOMIC(NAME, EXPRESSION)                                               \
+  template <class T>                                                              \
+  __forceinline__ T NAME(T* p, kw_device::Same<T> v) {                            \
+    return kw_device::update_built_in(p, [v](T old) -> T { return EXPRESSION; }); \
+  }                                                                               \
+  template <class T>                                                              \
+  __forceinline__ T NAME##_block(T* p, kw_device::Same<T> v) {                    \
+    return NAME(p, v);                                                            \
+  }                                                                               \
+  template <class T>                                                              \
+  __forceinline__ T NAME##_system(T* p, kw_device::Same<T> v) {                   \
+    return NAME(p, v);                                                            \
   }
 template <class T>
 __forceinline__ T atomicAdd(T* p, kw_device::Same<T> v) {
@@ -90,7 +96,7 @@ KW_ATOMIC(atomicDec, (old == 0 || old > v) ? v : static_cast<T>(old - 1))
 
 template <class T>
 __forceinline__ T atomicCAS(T* p, kw_device::Same<T> compare, kw_device::Same<T> v) {
-  return kw_device::update(p, [=](T old) -> T { return old == compare ? v : old; });
+  return kw_device::update_built_in(p, [=](T old) -> T { return old == compare ? v : old; });
 }
 template <class T>
 __forceinline__ T atomicCAS_block(T* p, kw_device::Same<T> compare, kw_device::Same<T> v) {

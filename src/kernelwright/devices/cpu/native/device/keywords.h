@@ -48,4 +48,9 @@ struct NotDeduced {
 };
 template <class T>
 using Same = typename NotDeduced<T>::type;
+
+// Whether no code of the candidate's runs where a T is copied or computed with. Asks the compiler itself: what std
+// says of a type can be specialised.
+template <class T>
+constexpr bool kBuiltIn = !__is_class(T) && !__is_union(T) && !__is_enum(T);
 }  // namespace kw_device

@@ -10,7 +10,7 @@
 
 extern "C" {
 __thread KwThread kw_thread
-    __attribute__((tls_model("initial-exec"))) = {{0, 0, 0}, {0, 0, 0}, dim3(1, 1, 1), dim3(1, 1, 1), 0, 0};
+    __attribute__((tls_model("initial-exec"))) = {{0, 0, 0}, {0, 0, 0}, dim3(1, 1, 1), dim3(1, 1, 1), 0};
 // A loaded library's TLS block may not be aligned better than the program's own: this raises it, so that a
 // candidate's shared memory begins at a multiple of 1024 bytes.
 alignas(1024) __thread char kw_shared_alignment[1] = {1};
@@ -50,7 +50,7 @@ void Block::prepare(const Launch& launch, size_t stack_bytes) {
 bool Block::run(uint64_t index) {
   current_block = this;
   kw_thread.block = unflatten(index, launch_->grid);
-  kw_thread.clock = launch_->clock;
+  clock_ = launch_->clock;
   live_ = threads_total_;
   arrived_ = next_new_ = 0;
   vote_ = 0;
@@ -78,7 +78,7 @@ bool Block::run(uint64_t index) {
 // ---- fibers ---------------------------------------------------------------------------------------
 
 void Block::make_current(unsigned rank) {
-  kw_thread.rank = rank;
+  running_ = kw_thread.rank = rank;
   kw_thread.thread = threads_[rank].index;
   threads_[rank].state = State::kRunning;
 }
@@ -86,13 +86,14 @@ void Block::make_current(unsigned rank) {
 void Block::fiber_main() { current_block->start_threads(); }
 
 void Block::start_threads() {
-  const char here = 0;
-  const unsigned my_stack = static_cast<unsigned>(stacks_.index_of(&here));
+  const void* top = __builtin_alloca(16);  // the end of this frame: what lies below is the kernel's
+  const unsigned my_stack = static_cast<unsigned>(stacks_.index_of(top));
   while (next_new_ < threads_total_) {
     make_current(order_[next_new_++]);
+    threads_[running_].stack_top = reinterpret_cast<uintptr_t>(top);
     launch_->kernel->call(launch_->arguments);
     on_wait();
-    thread_ended(kw_thread.rank);
+    thread_ended(running_);
   }
   free_stacks_.push_back(my_stack);
   go_on(&abandoned_context_);
@@ -170,7 +171,7 @@ void Block::deadlock() {
 
 void Block::barrier(int line) {
   on_wait();
-  const unsigned rank = kw_thread.rank;
+  const unsigned rank = running_;
   Thread& thread = threads_[rank];
   thread.state = State::kAtBarrier;
   thread.line = line;

@@ -51,6 +51,7 @@ class Block {
   const KwLanes* meet(int meeting, unsigned mask, uint64_t value, int line);
   KwGathered gather(const void* mine, size_t bytes, int line);
   unsigned active_mask(int line);
+  long long clock() { return clock_ += 64; }
   void copy_async(const AsyncCopy& copy);
   void copy_commit();
   void copy_wait(size_t keep);
@@ -59,6 +60,10 @@ class Block {
   [[noreturn]] void abandon();
 
   const Stacks& stacks() const { return stacks_; }
+  // Rank of the thread that runs.
+  unsigned running() const { return running_; }
+  // Where its stack begins: what lies above is not its own.
+  uintptr_t stack_top() const { return threads_[running_].stack_top; }
   const Warp& warp_of(unsigned rank) const { return warps_[rank / 32]; }
   // Storage of the runtime that inlined device functions read: no access of the kernel.
   bool is_runtime_memory(uintptr_t address) const;
@@ -68,6 +73,7 @@ class Block {
   enum class State : uint8_t { kRunning, kAtBarrier, kAtMeeting, kAtActiveMask, kDone };
   struct Thread {
     void* stack_pointer;
+    uintptr_t stack_top;
     uint3 index;
     State state;
     int line;
@@ -104,10 +110,11 @@ class Block {
   void deadlock();
 
   const Launch* launch_ = nullptr;
-  unsigned threads_total_ = 0, live_ = 0, arrived_ = 0, next_new_ = 0;
+  unsigned threads_total_ = 0, live_ = 0, arrived_ = 0, next_new_ = 0, running_ = 0;
   int vote_ = 0, vote_result_ = 0;
   bool failed_ = false, noted_divergence_ = false;
   uint64_t random_state_ = 1;
+  long long clock_ = 0;
   void* main_context_ = nullptr;
   void* abandoned_context_ = nullptr;
   Stacks stacks_;

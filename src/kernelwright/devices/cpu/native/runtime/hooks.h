@@ -14,6 +14,8 @@ void on_block_begin(const Block& block, uint64_t index);
 void on_block_end();
 void on_launch(size_t dynamic_shared_bytes);
 void on_copy(const AsyncCopy& copy);
+// The runtime is about to read for the kernel, at `where` in its code.
+void on_read(const void* address, size_t bytes, const void* where);
 #else
 inline void on_wait() {}
 inline void on_barrier() {}
@@ -21,5 +23,6 @@ inline void on_block_begin(const Block&, uint64_t) {}
 inline void on_block_end() {}
 inline void on_launch(size_t) {}
 inline void on_copy(const AsyncCopy&) {}
+inline void on_read(const void*, size_t, const void*) {}
 #endif
 }  // namespace kw

@@ -57,7 +57,7 @@ Launch make_launch(const LaunchSpec& spec, const KwKernel* kernel, const RunSpec
 void poison_shared_memory(const Job& job, const Candidate& candidate, Grid& grid) {
   grid.on_every_thread([&](unsigned) {
     const Range shared = candidate.shared_memory(job);
-    memset(reinterpret_cast<void*>(shared.begin), 0xff, shared.bytes());
+    memset(reinterpret_cast<void*>(shared.begin), kSharedPoison, shared.bytes());
   });
 }
 

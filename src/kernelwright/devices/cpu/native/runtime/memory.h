@@ -6,6 +6,9 @@
 #include "job.h"
 
 namespace kw {
+// What every byte of shared memory is when a run begins: floats are NaN, and g++'s guards say that all is constructed.
+constexpr unsigned char kSharedPoison = 0xff;
+
 class Memory {
  public:
   // Maps every region; ends the process with "out of memory" when there is no room.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -100,13 +101,12 @@ void share_print_log() {
   reporter().log = static_cast<PrintLog*>(page);
 }
 
-int print(const char* format, va_list arguments) {
+void keep_printed(const char* text, size_t length) {
   const std::lock_guard<std::mutex> lock(reporter().mutex);
   PrintLog& log = *reporter().log;
-  const size_t used = std::min(log.used, kMaxPrinted - 1), room = kMaxPrinted - used;
-  const int length = vsnprintf(log.text + used, room, format, arguments);
-  if (length > 0) log.used = used + std::min(static_cast<size_t>(length), room - 1);
-  return length;
+  const size_t used = std::min(log.used, kMaxPrinted - 1), kept = std::min(length, kMaxPrinted - 1 - used);
+  memcpy(log.text + used, text, kept);
+  log.used = used + kept;
 }
 
 void report_printed() {

@@ -1,6 +1,5 @@
 // What the runner tells the harness: one line a fact, on a file descriptor that only the runner writes to.
 #pragma once
-#include <cstdarg>
 #include <cstddef>
 
 namespace kw {
@@ -23,8 +22,8 @@ unsigned failures();
 // Ends the process because the launch is not possible.
 [[noreturn]] void launch_failed(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// The device's printf: kept in a bounded buffer that a run shares with its watcher, which reports it at the end.
+// What kernels print: kept in a bounded buffer that a run shares with its watcher, which reports it at the end.
 void share_print_log();
-int print(const char* format, va_list arguments);
+void keep_printed(const char* text, size_t length);
 void report_printed();
 }  // namespace kw

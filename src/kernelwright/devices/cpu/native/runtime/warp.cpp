@@ -6,6 +6,7 @@
 
 #include "block.h"
 #include "hooks.h"
+#include "print.h"
 #include "report.h"
 
 namespace kw {
@@ -29,7 +30,7 @@ LaneSet* Warp::set_for(unsigned mask, unsigned lane) {
 
 const KwLanes* Block::meet(int meeting, unsigned mask, uint64_t value, int line) {
   on_wait();
-  const unsigned rank = kw_thread.rank, lane = rank & 31;
+  const unsigned rank = running_, lane = rank & 31;
   Warp& warp = warps_[rank / 32];
   if (!(mask >> lane & 1)) {
     if (!noted_divergence_) {
@@ -86,7 +87,7 @@ bool Block::try_release(unsigned warp_index, LaneSet& set, int except) {
 KwGathered Block::gather(const void* mine, size_t bytes, int line) {
   if (bytes > kGatherBytes) harness_fault("a warp gather of %zu bytes a lane", bytes);
   gathered_.resize(warps_.size() * 2 * 32 * kGatherBytes);
-  const unsigned rank = kw_thread.rank, lane = rank & 31;
+  const unsigned rank = running_, lane = rank & 31;
   LaneSet* set = warps_[rank / 32].set_for(~0u, lane);
   const size_t turn = set == nullptr ? 0 : set->generation & 1;
   unsigned char* buffer = gathered_.data() + (rank / 32 * 2 + turn) * 32 * kGatherBytes;
@@ -99,7 +100,7 @@ KwGathered Block::gather(const void* mine, size_t bytes, int line) {
 // the block can run; the lanes of its warp that wait at the same line by then are the converged ones.
 unsigned Block::active_mask(int line) {
   on_wait();
-  Thread& thread = threads_[kw_thread.rank];
+  Thread& thread = threads_[running_];
   thread.state = State::kAtActiveMask;
   thread.line = line;
   go_on(&thread.stack_pointer);
@@ -132,19 +133,19 @@ bool Block::release_active_masks() {
 
 void Block::copy_async(const AsyncCopy& copy) {
   copies_.resize(threads_total_);
-  copies_[kw_thread.rank].open.push_back(copy);
+  copies_[running_].open.push_back(copy);
 }
 
 void Block::copy_commit() {
   copies_.resize(threads_total_);
-  CopyQueue& queue = copies_[kw_thread.rank];
+  CopyQueue& queue = copies_[running_];
   queue.committed.push_back(std::move(queue.open));
   queue.open.clear();
 }
 
 void Block::copy_wait(size_t keep) {
   copies_.resize(threads_total_);
-  std::vector<std::vector<AsyncCopy>>& committed = copies_[kw_thread.rank].committed;
+  std::vector<std::vector<AsyncCopy>>& committed = copies_[running_].committed;
   const size_t done = committed.size() > keep ? committed.size() - keep : 0;
   for (size_t i = 0; i < done; i++) {
     for (const AsyncCopy& copy : committed[i]) {
@@ -180,8 +181,9 @@ KwGathered kw_warp_gather(const void* mine, size_t bytes, int line) {
 unsigned kw_active_mask(int line) { return kw::Block::current()->active_mask(line); }
 void kw_bad_shuffle(unsigned source, int line) {
   kw::report_finding("bad-shuffle", "line %d: lane %u reads from lane %u, which does not take part", line,
-                     kw_thread.rank & 31, source);
+                     kw::Block::current()->running() & 31, source);
 }
+long long kw_clock() { return kw::Block::current()->clock(); }
 void kw_copy_async(void* to, const void* from, size_t bytes, size_t zero_fill) {
   kw::Block::current()->copy_async({to, from, bytes, zero_fill, __builtin_return_address(0)});
 }
@@ -190,7 +192,7 @@ void kw_copy_wait(unsigned keep) { kw::Block::current()->copy_wait(keep); }
 int kw_print(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  const int length = kw::print(format, arguments);
+  const int length = kw::print(format, arguments, __builtin_return_address(0));
   va_end(arguments);
   return length;
 }
