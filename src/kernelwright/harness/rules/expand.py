@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from kernelwright.core.lexer import Directive, Lexed, Token
-from kernelwright.harness.rules.alike import takes_arguments
+from kernelwright.harness.rules.macros import takes_arguments
 
 _MOST_TOKENS: Final = 400_000
 """Tokens looked at for one text; one of the largest size allowed has some 100000."""
