@@ -15,7 +15,8 @@ from typing import Final, Literal
 Kind = Literal["word", "number", "string", "char", "punct"]
 
 _INCLUDES: Final = frozenset({"include", "include_next", "import", "embed"})
-_CONDITIONS: Final = {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}
+CONDITIONS: Final = {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}
+"""What directives do to the number of conditions that are open."""
 _TOKEN: Final = re.compile(
     r"""(?P<space>[ \t\f\v]+)
     |(?P<newline>\n)
@@ -245,7 +246,7 @@ class _Lexer:
     def _end_directive(self) -> None:
         if self.current is not None:
             name = self.current[0].text if self.current else ""
-            self.depth = max(0, self.depth + _CONDITIONS.get(name, 0))
+            self.depth = max(0, self.depth + CONDITIONS.get(name, 0))
             self.directives.append(Directive(name, tuple(self.current[1:]), self.start, self.header))
             self.current = None
 

@@ -1,6 +1,6 @@
 """What token pasting can make: words put together by ``##`` escape a look at single tokens."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from kernelwright.core.lexer import Directive, Lexed, Token
@@ -20,10 +20,10 @@ def definitions(text: Lexed) -> dict[str, list[Directive]]:
 def pasted(text: Lexed, words: Collection[str]) -> Iterator[tuple[str, int]]:
     """Words that pasting macros of this text can make from what they hold and are given, with the macro's offset."""
     macros = definitions(text)
-    pasting = _pasting(macros)
+    pasting = holding(macros, lambda token: token.text == "##")
     if not pasting:
         return
-    pieces = _pieces(text, macros, pasting)
+    pieces = pieces_of(text, macros, pasting)
     offset = macros[next(iter(pasting))][0].offset
     for word in words:
         if _made_of(word, pieces):
@@ -45,13 +45,13 @@ def parts(directive: Directive) -> tuple[tuple[str, ...], tuple[Token, ...]]:
     return tuple(t.text for t in rest[:end] if t.kind == "word"), rest[end + 1 :]
 
 
-def _pasting(macros: Definitions) -> dict[str, None]:
-    """Names of macros that paste, themselves or through another one; in order of finding."""
+def holding(macros: Definitions, wanted: Callable[[Token], bool]) -> dict[str, None]:
+    """Names of macros with a wanted token, of their own or through another macro; in order of finding."""
     users: dict[str, list[str]] = {}
     todo = []
     for name, directives in macros.items():
         for token in chain.from_iterable(directive.tokens[1:] for directive in directives):
-            if token.text == "##":
+            if wanted(token):
                 todo.append(name)
             elif token.kind == "word" and token.text in macros:
                 users.setdefault(token.text, []).append(name)
@@ -70,8 +70,8 @@ def reached(names: Iterable[str], users: Mapping[str, Iterable[str]]) -> dict[st
     return found
 
 
-def _pieces(text: Lexed, macros: Definitions, pasting: Collection[str]) -> frozenset[str]:
-    """Words and numbers in pasting macros and in their arguments, and what macros among them stand for."""
+def pieces_of(text: Lexed, macros: Definitions, pasting: Collection[str]) -> frozenset[str]:
+    """Words and numbers in some macros (called pasting here) and in their arguments, and what macros among them stand for."""
     found: set[str] = set()
     todo = [token for name in pasting for directive in macros[name] for token in directive.tokens[1:]]
     taking = {name for name in pasting if any(map(takes_arguments, macros[name]))}

@@ -23,7 +23,7 @@ from kernelwright.harness.rules.macros import definitions, pasted
 from kernelwright.harness.rules.outliers import check_outliers
 from kernelwright.harness.rules.plans import check_plan
 from kernelwright.harness.rules.sizes import check_sizes
-from kernelwright.harness.rules.strings import joined, unclear
+from kernelwright.harness.rules.strings import joined, made, unclear
 from kernelwright.harness.rules.templates import host_templates
 from kernelwright.harness.rules.values import host_values
 
@@ -235,7 +235,12 @@ def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
             yield _at(
                 text, token.offset, f"{escape!r} is an escape to some compilers only: write the character"
             )
-    for offset, content in joined(text):
+    try:
+        of_macros = list(dict.fromkeys(made(text)))
+    except TimeoutError:
+        yield Broken("strings that macros make are too many to be looked at: write them out")
+        return
+    for offset, content in chain(joined(text), of_macros):
         if found := _FILE_PTX.search(content):
             yield _at(text, offset, f"the directive {found[0]!r} reads files: remove it")
         if name := assembler(content):

@@ -2,10 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from itertools import product
+from math import prod
 from typing import Final
 
-from kernelwright.core.lexer import Lexed, Token
+from kernelwright.core.lexer import CONDITIONS, Lexed, Token, lex
+from kernelwright.harness.rules.expand import MOST_TOKENS, expand
+from kernelwright.harness.rules.macros import definitions, holding, pieces_of
 
+_MOST_CHOICES: Final = 32
 _ESCAPE: Final = re.compile(
     r"\\(?:x(?P<hex>[\da-fA-F]+)|(?P<octal>[0-7]{1,3})|(?:u(?P<short>[\da-fA-F]{4})|U(?P<long>[\da-fA-F]{8}))|(.))",
     re.DOTALL | re.ASCII,
@@ -27,6 +32,44 @@ def joined(text: Lexed) -> Iterator[tuple[int, str]]:
                 parts = []
         if parts:
             yield parts[0].offset, "".join(map(content, parts))
+
+
+def made(text: Lexed) -> Iterator[tuple[int, str]]:
+    """Contents of strings that macros make, by ``#`` or of parts: for every choice of definitions that conditions leave.
+
+    Raises TimeoutError where that is too much to be looked at.
+    """
+    macros = definitions(text)
+    making = holding(macros, lambda token: token.text == "#" or token.kind == "string")
+    if not making:
+        return
+    parts = making.keys() | pieces_of(text, macros, holding(macros, lambda token: token.text == "#"))
+    doubtful = sorted(parts & _several(text))
+    choices = [(None, *macros.get(name, ())) for name in doubtful]
+    count = prod(map(len, choices))
+    if count > _MOST_CHOICES:
+        raise TimeoutError
+    for chosen in product(*choices):
+        expanded = expand(
+            text, (), dict(zip(doubtful, chosen, strict=True)), most=2 * MOST_TOKENS // (count + 1)
+        )
+        for offset, found in joined(lex(expanded.plain)):
+            yield expanded.origin(offset), found
+
+
+def _several(text: Lexed) -> frozenset[str]:
+    """Macros whose definition depends on a condition or on the place."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    depth = 0
+    for directive in text.directives:
+        depth += CONDITIONS.get(directive.name, 0)
+        if directive.name in {"define", "undef"} and directive.tokens:
+            name = directive.tokens[0].text
+            if depth > 0 or name in seen:
+                found.add(name)
+            seen.add(name)
+    return frozenset(found)
 
 
 def unclear(token: Token) -> str:
