@@ -73,6 +73,9 @@ _LAUNCHES: Final = (
 )
 _PROBES: Final = ("__has_include", "__has_include_next", "__has_embed")
 _MOMENTS: Final = ("__DATE__", "__TIME__", "__TIMESTAMP__")
+_MAKING: Final = re.compile(
+    r"(?:_|NV_|CCCL_|CUB_|THRUST_)\w*(?:CONCAT|STRING|_CAT(?![a-zA-Z])|_STR(?![a-zA-Z]))\w*"
+)
 _NV_TYPES: Final = re.compile(r"__nv_(?:fast_)?(?:bfloat|half|fp\d)")
 _TENSOR_PTX: Final = re.compile(r"(?<![\w.])(?:w?mma|wgmma|tcgen05)\s*\.")
 _FILE_PTX: Final = re.compile(r"\.(?:incbin|include|import)\b")
@@ -215,6 +218,14 @@ def _words(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
                     and tuple(t.text for t in stream[index : index + len(phrase)]) == phrase
                 ):
                     yield _at(text, token.offset, f"{word!r}: {forbidden[word]}")
+    own = definitions(text)
+    for token in text.all_tokens:
+        if token.kind == "word" and _MAKING.fullmatch(token.text) and token.text not in own:
+            yield _at(
+                text,
+                token.offset,
+                f"{token.text!r} may be a header's macro that pastes: define one of your own",
+            )
     for word, offset in pasted(text, forbidden):
         yield _at(text, offset, f"pastes tokens that give {word!r}: {forbidden[word]}")
 
