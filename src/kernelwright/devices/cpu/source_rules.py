@@ -5,8 +5,12 @@ code that is active) for what the CPU cannot run.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
+from kernelwright.core.attributes import attribute_faults
+from kernelwright.core.lexer import Lexed, lex
 from kernelwright.core.outcome import Check, Status
 
 CANDIDATE = "candidate.cu"
@@ -32,15 +36,13 @@ _USUAL_CHECK = {
     Status.COMPILE_FAILED: Check.COMPILER,
     Status.TIMED_OUT: Check.COMPILE_LIMITS,
 }
-_COMMENT_OR_STRING = re.compile(
-    r"//(?:\\\n|[^\n])*|/\*.*?\*/|R\"([^()\\\s]{0,16})\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'",
-    re.DOTALL,
-)
-_DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
+_MOST_CODE = 2 << 20
+"""Bytes that are looked at in some seconds."""
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"')
-_FORBIDDEN_PRAGMA = re.compile(r"#\s*pragma\s+(GCC|push_macro|pop_macro|redefine_extname|weak|omp)\b")
-# The start of a raw string comes first: text that spans rows would hide code from a look at single rows.
-_TOKENS = re.compile(r"(?:u8|[uUL])?R\"|[A-Za-z_]\w*|<<<|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+_FORBIDDEN_PRAGMA = {"GCC", "push_macro", "pop_macro", "redefine_extname", "weak", "omp"}
+_RAW = re.compile(r"(?:u8|[uUL])?R\"")
+_OF_OUR_MACROS = ("used", "kw_constant")
+"""Attributes in what CUDA's keywords stand for here."""
 
 # What is no CUDA, and tells how a text was compiled: the machine's own instructions (its clock among them), what the
 # optimiser knows, where code and stack lie.
@@ -61,6 +63,7 @@ _NOT_HERE = {
     **dict.fromkeys(("multi_grid_group", "cudaLaunchKernel", "cudaDeviceSynchronize"), "the CUDA runtime API"),
     **dict.fromkeys(("cuda", "cub", "thrust", "cute", "cutlass"), "a CUDA C++ library"),
 }  # fmt: skip
+_NOT_RUN = frozenset(_NOT_HERE.values())
 _LIBRARIES = (
     "cub",
     "thrust",
@@ -84,25 +87,17 @@ _HOST_HEADER = re.compile(
 
 def check_text(source: str) -> Refusal | None:
     """Look at the raw text: includes of absolute or parent paths, and line directives that hide places."""
-    code = _COMMENT_OR_STRING.sub(_blank_comment, source)
-    # Spliced lines are one line to the preprocessor: the places stay the same, the newline goes.
-    for found in _DIRECTIVE.finditer(code.replace("\\\n", "  ")):
-        line = code.count("\n", 0, found.start()) + 1
-        word, rest = found[1], found[2].strip()
-        if word in {"include", "include_next", "import", "embed"}:
-            path = rest.strip('<>" \t')
-            if path.startswith(("/", "~")) or ".." in path.split("/"):
-                return Refusal(Status.RULE_BROKEN, f"includes the host path {path[:80]!r} (line {line})")
-        if word == "line" or word.isdigit():
-            return Refusal(Status.RULE_BROKEN, f"a #line directive hides where code stands (line {line})")
+    text = lex(source)
+    if text.doubt:
+        return _broken(f"{text.doubt[1]}, which compilers read differently", text.line(text.doubt[0]))
+    for directive in text.directives:
+        line = text.line(directive.offset)
+        path = directive.header[1:-1].strip()
+        if path.startswith(("/", "~")) or ".." in path.split("/"):
+            return _broken(f"includes the host path {path[:80]!r}", line)
+        if directive.name == "line" or directive.name.isdigit():
+            return _broken("a #line directive hides where code stands", line)
     return None
-
-
-def _blank_comment(match: re.Match[str]) -> str:
-    text = match.group()
-    if text.startswith(("/", "R")):
-        return re.sub(r"[^\n]", " ", text)
-    return text
 
 
 def check_preprocessed(text: str, stubs: str) -> Refusal | None:
@@ -111,6 +106,7 @@ def check_preprocessed(text: str, stubs: str) -> Refusal | None:
     ``stubs`` is the folder of the headers that may be included, as it is written in the line markers.
     """
     line, here = 0, False
+    rows, lines = [], []
     for row in text.split("\n"):
         marker = _MARKER.match(row)
         if marker is not None:
@@ -118,32 +114,43 @@ def check_preprocessed(text: str, stubs: str) -> Refusal | None:
             here = name == CANDIDATE
             if not (here or name.startswith((stubs, "<")) or name.endswith("macros.h")):
                 return Refusal(Status.RULE_BROKEN, f"includes the file {name[:80]!r}")
-            continue
-        line += 1
-        refusal = _check_row(row, line) if here else None
-        if refusal is not None:
-            return refusal
-    return None
+        else:
+            line += 1
+        rows.append(row if here and marker is None else "")
+        lines.append(line)
+    code = "\n".join(rows)
+    if len(code) > _MOST_CODE:
+        reason = f"the source grows beyond {_MOST_CODE >> 20} MiB where its macros are expanded: shorten it"
+        return Refusal(Status.COMPILE_FAILED, reason, Check.COMPILE_LIMITS)
+    active = lex(code)
+    faults = ((lines[active.line(offset) - 1], what) for offset, what in _active_faults(active))
+    return next(
+        (_broken(what, at) if what not in _NOT_RUN else not_run(what, at) for at, what in faults), None
+    )
 
 
-def _check_row(row: str, line: int) -> Refusal | None:
-    if row.lstrip().startswith("#"):
-        pragma = _FORBIDDEN_PRAGMA.search(row)
-        if pragma is not None:
-            return Refusal(Status.RULE_BROKEN, f"#pragma {pragma[1]} is not device code (line {line})")
-        return None
-    for token in _TOKENS.finditer(row):
-        if token.group()[0] in "uULR" and token.group().endswith('"'):
-            return Refusal(Status.RULE_BROKEN, f"a raw string literal is not device code (line {line})")
-        if _TELLING.fullmatch(token.group()):
-            return Refusal(
-                Status.RULE_BROKEN, f"{token.group()!r} is a builtin of g++, no device code (line {line})"
-            )
-        what = _NOT_HERE.get(token.group())
-        if what is None or (token.group() in _LIBRARIES and not row[token.end() :].lstrip().startswith("::")):
-            continue
-        return not_run(what, line)
-    return None
+def _active_faults(active: Lexed) -> Iterator[tuple[int, str]]:
+    """Offset and reason of what is wrong with code in which macros have been expanded."""
+    if active.doubt:
+        yield active.doubt[0], f"{active.doubt[1]}, which compilers read differently"
+    yield from attribute_faults(active.tokens, more=_OF_OUR_MACROS)
+    for directive in active.directives:
+        words = [token.text for token in directive.tokens[:1]]
+        if directive.name == "pragma" and _FORBIDDEN_PRAGMA.issuperset(words) and words:
+            yield directive.offset, f"#pragma {words[0]} is not device code"
+    for token, behind in zip_longest(active.tokens, active.tokens[1:]):
+        if token.kind == "string" and _RAW.match(token.text):
+            yield token.offset, "a raw string literal is not device code"
+        elif _TELLING.fullmatch(token.text):
+            yield token.offset, f"{token.text!r} is a builtin of g++, no device code"
+        elif (what := _NOT_HERE.get(token.text)) and (
+            token.text not in _LIBRARIES or (behind and behind.text == "::")
+        ):
+            yield token.offset, what
+
+
+def _broken(what: str, line: int) -> Refusal:
+    return Refusal(Status.RULE_BROKEN, f"{what} (line {line})")
 
 
 def not_run(what: str, line: int | None) -> Refusal:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kernelwright.core.lexer import lex
 from kernelwright.core.looking import is_file, is_folder
 
 _INTEGERS = """#pragma once
@@ -115,12 +116,12 @@ def standard(name: str) -> str | None:
     return f"#if __has_include(<{own}>)\n#include <{own}>\nnamespace std {{ using namespace cuda::std; }}\n#endif\n"
 
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
-
-
 def included(source: str) -> tuple[str, ...]:
-    """Names that the source includes, each once, in order."""
-    return tuple(dict.fromkeys(_INCLUDE.findall(source)))
+    """Names that the source includes, each once, in order; what looks like it in comments is none."""
+    directives = lex(source).directives
+    return tuple(
+        dict.fromkeys(d.header[1:-1].strip() for d in directives if d.name == "include" and d.header)
+    )
 
 
 def stand_ins(source: str) -> dict[str, str]:

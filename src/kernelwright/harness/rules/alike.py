@@ -14,7 +14,7 @@ from typing import Final
 from kernelwright.core.compilers import ALIKE, GUARDS
 from kernelwright.core.lexer import Directive, Lexed
 from kernelwright.core.plan import DEVICE_NAMES, Plan
-from kernelwright.harness.rules.macros import pasted, reached
+from kernelwright.harness.rules.macros import definitions, pasted, reached, takes_arguments
 
 _OF_HEADERS: Final = re.compile(r"(?:NV|CCCL|CUB|THRUST|LIBCUDACXX)_[A-Z]\w*|_+[A-Z]\w*")
 _OF_LANGUAGE: Final = frozenset(
@@ -39,6 +39,11 @@ def _fixed(plan: Plan) -> frozenset[str]:
     return frozenset(known - DEVICE_NAMES)
 
 
+def macros_of(plan: Plan) -> frozenset[str]:
+    """Names that a plan defines for the text."""
+    return frozenset({tunable.name for tunable in plan.tunables} | {name for name, _ in plan.fixed_let})
+
+
 def _macros_of_headers(text: Lexed) -> Iterator[tuple[int, str]]:
     """``NV_IF_TARGET`` and its like drop on one side what they keep on the other; ``__P`` keeps it on the host."""
     for token in text.all_tokens:
@@ -60,9 +65,7 @@ def _control(text: Lexed) -> Iterator[tuple[int, str]]:
 
 def _macros(text: Lexed, plan: Plan | None) -> Iterator[tuple[int, str]]:
     """An export renames macros, which it cannot where their names are pasted; of commas compilers drop not the same."""
-    names = {d.tokens[0].text for d in text.directives if d.name == "define" and d.tokens}
-    if plan:
-        names |= {tunable.name for tunable in plan.tunables} | {name for name, _ in plan.fixed_let}
+    names = definitions(text).keys() | (macros_of(plan) if plan else frozenset())
     for word, offset in pasted(text, sorted(names)):
         yield offset, f"pastes tokens that give the macro {word!r}: write it out"
     for token in text.all_tokens:
@@ -194,12 +197,6 @@ def _is_value(directive: Directive) -> bool:
     first = directive.tokens[1]
     called = first.kind == "word" and [t.text for t in directive.tokens[2:3]] == ["("]
     return called or first.kind == "number" or first.text in {"(", "-"}
-
-
-def takes_arguments(directive: Directive) -> bool:
-    """Whether a definition is one of ``f(x)``."""
-    name, *rest = directive.tokens
-    return bool(rest) and rest[0].text == "(" and rest[0].offset == name.offset + len(name.text)
 
 
 def _uses(directive: Directive) -> frozenset[str]:

@@ -6,50 +6,60 @@ host functions, goes to the host's.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from kernelwright.core.attributes import KEYWORDS, NAMESPACES, attribute_faults
 from kernelwright.core.lexer import Lexed, Token
+from kernelwright.harness.rules.macros import definitions, parts, pasted
 
 HOST_WORDS: Final = {
     "__host__": "a candidate is device code only: write __device__",
     **dict.fromkeys(
-        ("__annotate__", "__location__", "__declspec", "__constructor__", "__destructor__"),
+        ("__annotate__", "__location__", "__declspec", "__constructor__", "__destructor__", *NAMESPACES),
         "only plain attributes are allowed: remove it",
     ),
 }
 """Words that no candidate needs, each with what to say."""
-_ATTRIBUTE: Final = ("__attribute__", "__attribute")
-_PLAIN: Final = re.compile(
-    r"aligned|packed|unused|always_inline|noinline|pure|const|may_alias|vector_size|nothrow|noreturn|hot|cold|flatten"
-    r"|fallthrough|deprecated|warn_unused_result|nodiscard|maybe_unused|likely|unlikely|no_unique_address"
-    r"|nv|launch_bounds|maxnreg|block_size|cluster_dims"
-)
 _PTX: Final = re.compile(
     r"reg|pred|shared|local|const|param|align|pragma|v[248]|[bsuf]\d+|f16x2|bf16x2|noftz"
 )
 """What may stand in inline PTX behind a dot that begins a word."""
 _DIRECTIVE: Final = re.compile(r"(?<![\w.%$\])])\.([A-Za-z_]\w*)")
+_OPENING: Final = {")": "(", "]": "["}
 _PRAGMA: Final = ("_Pragma", "__pragma")
 _TUNING: Final = re.compile(r'"\s*(?:nv_\w+|unroll|nounroll)\b[^"]*"')
 
 
-def host_code(text: Lexed) -> Iterator[tuple[int, str]]:
-    """Offset and reason of everything that asks for host code, as far as words and attributes tell."""
+def host_code(text: Lexed, of_plan: Collection[str] = ()) -> Iterator[tuple[int, str]]:
+    """Offset and reason of everything that asks for host code, as far as words and attributes tell.
+
+    ``of_plan`` are the macros that the plan defines.
+    """
+    for word, offset in pasted(text, KEYWORDS):
+        yield offset, f"pastes tokens that give {word!r}: only plain attributes are allowed, write them out"
+    macros = definitions(text).keys() | {*of_plan}
+    yield from attribute_faults(text.tokens, macros)
+    for directive in text.directives:
+        parameters, body = parts(directive) if directive.name == "define" else ((), directive.tokens)
+        yield from attribute_faults(directive.tokens, macros | {*parameters})
+        if directive.name == "define" and not _nests(body):
+            yield directive.offset, "a macro with brackets that do not match: write them where they belong"
     for stream in (text.tokens, *(d.tokens for d in text.directives)):
         for index, token in enumerate(stream):
-            if token.kind == "word" and token.text in _ATTRIBUTE:
-                fault = _fault(stream, index + 1, "(", ")")
-                if fault is not None:
-                    yield token.offset, f"{token.text}{fault}: remove it"
-            elif token.text == "[" and _opens(stream, index, "[", "["):
-                fault = _fault(stream, index, "[", "]")
-                if fault is not None and _is_word(stream, index + 2):
-                    yield token.offset, f"the attribute{fault}: remove it"
-            elif _opens(stream, index, "<", ":") and _opens(stream, index + 2, "<", ":"):
-                yield token.offset, "an attribute in digraphs: remove it"
-            elif token.kind == "word" and token.text in _PRAGMA and not _tunes(stream[index + 1 : index + 3]):
+            if token.kind == "word" and token.text in _PRAGMA and not _tunes(stream[index + 1 : index + 3]):
                 yield token.offset, f"{token.text} of anything but a loop's unrolling: write it as #pragma"
+
+
+def _nests(body: Sequence[Token]) -> bool:
+    """Whether every bracket is closed: in an attribute's arguments others would end it and begin a new one."""
+    opened: list[str] = []
+    for token in body:
+        if token.text in {"(", "["}:
+            opened.append(token.text)
+        elif token.text in {")", "]"} and (not opened or opened.pop() != _OPENING[token.text]):
+            return False
+    return not opened
 
 
 def assembler(content: str) -> str:
@@ -58,37 +68,5 @@ def assembler(content: str) -> str:
     return next((f".{name}" for name in names if not _PTX.fullmatch(name)), "")
 
 
-def _fault(stream: Sequence[Token], at: int, opening: str, closing: str) -> str | None:
-    """What is wrong with the attribute whose two brackets begin at ``at``; ``None`` for a plain one."""
-    inner = at + 2
-    if [t.text for t in stream[at:inner]] != [opening] * 2:
-        return " that cannot be read"
-    expects_name, depth = True, 0
-    for token in stream[inner:]:
-        if depth == 0 and token.text == closing:
-            return None
-        if depth == 0 and expects_name and token.kind == "word":
-            if not _PLAIN.fullmatch(token.text.strip("_")):
-                return f" {token.text!r} is not allowed"
-            expects_name = False
-        elif depth == 0 and token.text in {",", "::"}:
-            expects_name = True
-        elif token.text in {"(", ")"}:
-            depth += 1 if token.text == "(" else -1
-        elif depth == 0:
-            return " that cannot be read"
-    return " that cannot be read"
-
-
 def _tunes(inside: Sequence[Token]) -> bool:
     return len(inside) == 2 and inside[0].text == "(" and bool(_TUNING.fullmatch(inside[1].text))
-
-
-def _opens(stream: Sequence[Token], index: int, first: str, second: str) -> bool:
-    """Whether two tokens stand side by side."""
-    pair = stream[index : index + 2]
-    return [t.text for t in pair] == [first, second] and pair[1].offset == pair[0].offset + 1
-
-
-def _is_word(stream: Sequence[Token], index: int) -> bool:
-    return index < len(stream) and stream[index].kind == "word"

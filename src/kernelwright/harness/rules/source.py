@@ -7,26 +7,50 @@ on them differ from run to run, which the check on equal inputs finds).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
 from kernelwright.core.errors import UserError
 from kernelwright.core.lexer import Directive, Lexed, Token, lex
-from kernelwright.core.plan import parse_plan
+from kernelwright.core.plan import Plan, parse_plan
 from kernelwright.core.rules import CandidateRules
-from kernelwright.harness.rules.alike import unlike
+from kernelwright.harness.rules.alike import macros_of, unlike
 from kernelwright.harness.rules.broken import Broken
 from kernelwright.harness.rules.host import HOST_WORDS, assembler, host_code
 from kernelwright.harness.rules.linkage import host_symbols
-from kernelwright.harness.rules.macros import pasted
+from kernelwright.harness.rules.macros import definitions, pasted
 from kernelwright.harness.rules.outliers import check_outliers
 from kernelwright.harness.rules.plans import check_plan
 from kernelwright.harness.rules.sizes import check_sizes
+from kernelwright.harness.rules.strings import joined, made, unclear
 from kernelwright.harness.rules.templates import host_templates
 from kernelwright.harness.rules.values import host_values
 
 _RENAMING: Final = frozenset({"redefine_extname", "weak", "push_macro", "pop_macro"})
+_KNOWN: Final = frozenset(
+    (
+        "",
+        "define",
+        "undef",
+        "if",
+        "ifdef",
+        "ifndef",
+        "elif",
+        "elifdef",
+        "elifndef",
+        "else",
+        "endif",
+        "error",
+        "warning",
+    )
+)
+_PRAGMA: Final = re.compile(
+    r"unroll|nounroll|once|pack|message|(?:end)?region|(?:nv_)?diag_\w+|nv_\w+|hd_warning_disable"
+)
+_LONG_PRAGMAS: Final = frozenset(
+    {("GCC", "unroll"), ("GCC", "ivdep"), ("GCC", "diagnostic"), ("clang", "loop")}
+)
 _ASM: Final = ("asm", "__asm", "__asm__")
 _BOUNDS: Final = (
     "__launch_bounds__",
@@ -48,11 +72,13 @@ _LAUNCHES: Final = (
     "cudaLaunchCooperativeKernel",
 )
 _PROBES: Final = ("__has_include", "__has_include_next", "__has_embed")
+_MOMENTS: Final = ("__DATE__", "__TIME__", "__TIMESTAMP__")
+_MAKING: Final = re.compile(
+    r"(?:_|NV_|CCCL_|CUB_|THRUST_)\w*(?:CONCAT|STRING|_CAT(?![a-zA-Z])|_STR(?![a-zA-Z]))\w*"
+)
 _NV_TYPES: Final = re.compile(r"__nv_(?:fast_)?(?:bfloat|half|fp\d)")
 _TENSOR_PTX: Final = re.compile(r"(?<![\w.])(?:w?mma|wgmma|tcgen05)\s*\.")
 _FILE_PTX: Final = re.compile(r"\.(?:incbin|include|import)\b")
-_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{1,6})|([0-7]{1,3})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_RAW: Final = re.compile(r'(?:u8|[uUL])?R"([^()\\\s"]{0,16})\((.*)\)\1"\Z', re.DOTALL)
 
 
 def check_source(source: str, rules: CandidateRules) -> Broken | None:
@@ -67,21 +93,25 @@ def check_source(source: str, rules: CandidateRules) -> Broken | None:
     if text.doubt is not None:
         offset, what = text.doubt
         return _at(text, offset, f"{what}, which compilers read differently: write it plainly")
-    looks = (_directives, _words, _strings, _host)
-    broken = next((found for look in looks for found in look(text, rules)), None)
-    if broken is None and (rules.no_size_branches or rules.deterministic or rules.portable):
-        try:
-            plan = parse_plan(source)
-        except UserError:
-            plan = None
-        if rules.portable:
-            faults = chain(host_templates(text), host_symbols(text), unlike(text, plan), host_values(text))
-            broken = next((_at(text, *fault) for fault in faults), None)
+    plan = _plan(source)
+    of_plan = frozenset(macros_of(plan) if plan else ())
+    looks = (_directives(text, rules, of_plan), _words(text, rules), _strings(text, rules))
+    broken = next(chain(*looks, (_at(text, *fault) for fault in host_code(text, of_plan))), None)
+    if broken is None and rules.portable:
+        faults = chain(host_templates(text), host_symbols(text), unlike(text, plan), host_values(text))
+        broken = next((_at(text, *fault) for fault in faults), None)
     if broken is None and (rules.no_size_branches or rules.deterministic):
         broken = (check_plan(plan, rules) if plan else None) or check_sizes(text, rules, plan)
     if broken is None and rules.no_size_branches:
         broken = check_outliers(text, rules, plan)
     return broken
+
+
+def _plan(source: str) -> Plan | None:
+    try:
+        return parse_plan(source)
+    except UserError:
+        return None
 
 
 def _at(text: Lexed, offset: int, what: str) -> Broken:
@@ -91,14 +121,15 @@ def _at(text: Lexed, offset: int, what: str) -> Broken:
 # -- directives -------------------------------------------------------------------------------------------
 
 
-def _directives(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
+def _directives(text: Lexed, rules: CandidateRules, of_plan: Collection[str]) -> Iterator[Broken]:
+    macros = definitions(text).keys() | of_plan
     for directive in text.directives:
-        fault = _directive_fault(directive, rules)
+        fault = _directive_fault(directive, rules, macros)
         if fault:
             yield _at(text, directive.offset, fault)
 
 
-def _directive_fault(directive: Directive, rules: CandidateRules) -> str:
+def _directive_fault(directive: Directive, rules: CandidateRules, macros: Collection[str]) -> str:
     name, header = directive.name, directive.header
     if name == "line" or name[:1].isdigit():
         return "a #line directive hides where code stands: remove it"
@@ -106,8 +137,24 @@ def _directive_fault(directive: Directive, rules: CandidateRules) -> str:
         return f"#{name} reads other files: a candidate is one file, remove it"
     if name == "include":
         return _include_fault(header, rules)
-    if name == "pragma" and directive.tokens and directive.tokens[0].text in _RENAMING:
-        return f"#pragma {directive.tokens[0].text} makes names mean something else: remove it"
+    if name == "pragma":
+        return _pragma_fault(directive.tokens, macros)
+    if name not in _KNOWN:
+        # g++ writes the text of #ident into the assembler's input as it is, and others may do so with theirs.
+        return f"#{name[:40]} is no directive of device code: remove it"
+    return ""
+
+
+def _pragma_fault(tokens: Sequence[Token], macros: Collection[str]) -> str:
+    """Of pragmas only those that tune, whose names no macro changes: others rename, align, or write to the assembler."""
+    words = [token.text for token in tokens]
+    if words[:1] and words[0] in _RENAMING:
+        return f"#pragma {words[0]} makes names mean something else: remove it"
+    if words[:1] and not (_PRAGMA.fullmatch(words[0]) or tuple(words[:2]) in _LONG_PRAGMAS):
+        return f"#pragma {' '.join(words[:2])[:80]} is none of device code: remove it"
+    named = words[: 2 if tuple(words[:2]) in _LONG_PRAGMAS else 1]
+    if macro := next((word for word in named if word in macros), ""):
+        return f"#pragma {macro} is a macro, and may be anything: write another"
     return ""
 
 
@@ -134,6 +181,7 @@ def _forbidden(rules: CandidateRules) -> dict[str, str]:
     words = dict.fromkeys(_PROGRAMMATIC, "a plan's launches run in order: programmatic launch is not allowed")
     words |= dict.fromkeys(_LAUNCHES, "device code launches no kernels: give them as [[launch]] of the plan")
     words |= dict.fromkeys(_PROBES, "looking for files is not allowed: remove it")
+    words |= dict.fromkeys(_MOMENTS, "the same text must always give the same binary: do without it")
     words |= HOST_WORDS
     if rules.no_inline_ptx:
         words |= dict.fromkeys(_ASM, "the rules forbid inline PTX: use CUDA C++")
@@ -170,6 +218,14 @@ def _words(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
                     and tuple(t.text for t in stream[index : index + len(phrase)]) == phrase
                 ):
                     yield _at(text, token.offset, f"{word!r}: {forbidden[word]}")
+    own = definitions(text)
+    for token in text.all_tokens:
+        if token.kind == "word" and _MAKING.fullmatch(token.text) and token.text not in own:
+            yield _at(
+                text,
+                token.offset,
+                f"{token.text!r} may be a header's macro that pastes: define one of your own",
+            )
     for word, offset in pasted(text, forbidden):
         yield _at(text, offset, f"pastes tokens that give {word!r}: {forbidden[word]}")
 
@@ -185,7 +241,17 @@ def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
     """Inline PTX stands in strings, whatever macros hide the ``asm``; neighbours are one string."""
     words = [name for word in rules.banned_words if word for name in (word, *_in_library(word))]
     banned = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
-    for offset, content in _joined(text):
+    for token in text.all_tokens:
+        if token.kind == "string" and (escape := unclear(token)):
+            yield _at(
+                text, token.offset, f"{escape!r} is an escape to some compilers only: write the character"
+            )
+    try:
+        of_macros = list(dict.fromkeys(made(text)))
+    except TimeoutError:
+        yield Broken("strings that macros make are too many to be looked at: write them out")
+        return
+    for offset, content in chain(joined(text), of_macros):
         if found := _FILE_PTX.search(content):
             yield _at(text, offset, f"the directive {found[0]!r} reads files: remove it")
         if name := assembler(content):
@@ -199,39 +265,6 @@ def _strings(text: Lexed, rules: CandidateRules) -> Iterator[Broken]:
         for pattern in banned:
             if found := pattern.search(content):
                 yield _at(text, offset, f"{found[0]!r} in a string: the rules ban this word: do without it")
-
-
-def _host(text: Lexed, _: CandidateRules) -> Iterator[Broken]:
-    for offset, what in host_code(text):
-        yield _at(text, offset, what)
-
-
-def _joined(text: Lexed) -> Iterator[tuple[int, str]]:
-    for stream in (text.tokens, *(d.tokens for d in text.directives)):
-        parts: list[Token] = []
-        for token in stream:
-            # Words between strings may be macros that expand to strings: their texts stay neighbours.
-            if token.kind == "string":
-                parts.append(token)
-            elif token.kind != "word" and parts:
-                yield parts[0].offset, "".join(map(_content, parts))
-                parts = []
-        if parts:
-            yield parts[0].offset, "".join(map(_content, parts))
-
-
-def _content(token: Token) -> str:
-    if match := _RAW.match(token.text):
-        return match[2]
-    inner = token.text[token.text.find('"') + 1 : -1]
-    return _ESCAPE.sub(_unescape, inner) if "\\" in inner else inner
-
-
-def _unescape(match: re.Match[str]) -> str:
-    digits, base = match[1] or match[3] or match[2], 8 if match[2] else 16
-    if digits:
-        return chr(min(int(digits, base), 0x10FFFF))
-    return {"n": "\n", "t": "\t"}.get(match[4], match[4])
 
 
 def words_in_force(rules: CandidateRules) -> Iterable[str]:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kernelwright.core.lexer import Directive, Lexed, Token
-from kernelwright.harness.rules.alike import takes_arguments
-from kernelwright.harness.rules.macros import pasted
+from kernelwright.harness.rules.macros import pasted, takes_arguments
 
 _SAYS: Final = frozenset({"__device__", "__global__", "__constant__", "constexpr"})
 _CLASS: Final = frozenset({"struct", "class", "union"})

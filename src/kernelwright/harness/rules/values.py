@@ -5,8 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from kernelwright.core.lexer import Directive, Lexed, Token
-from kernelwright.harness.rules.alike import takes_arguments
-from kernelwright.harness.rules.macros import reached
+from kernelwright.harness.rules.macros import reached, takes_arguments
 from kernelwright.harness.rules.templates import TAKES, behind_angles, device_macros
 
 _SCOPES: Final = frozenset({"namespace", "struct", "class", "union"})
