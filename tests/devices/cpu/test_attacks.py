@@ -64,6 +64,24 @@ def test_a_run_that_says_it_has_ended_has_ended(bench: Bench, say: str) -> None:
     assert result.timings == ()
 
 
+@pytest.mark.parametrize("work", [3_000, 10_000, 30_000, 100_000])
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_work_behind_the_told_end_is_no_gift(bench: Bench, say: str, work: int, blocks: int) -> None:
+    """Until its watcher has woken up and stopped it, a run may get its work done: all CPU time of it counts."""
+    spin = f"volatile float f = 0; for (int j = 0; threadIdx.x == 0 && j < {work}; j++) f = f + 1.f;"
+    every = f"for (; i < n; i += {blocks} * 256) y[i] = 2.f * x[i];"
+    honest = kernel(f"{spin} {every}", grid=blocks)
+    busy = f'say("{"x" * 900}");' * 2  # for the watcher to pass on
+    forged = kernel(f'if (i == 0) {{ {busy} say("time"); }} {spin} {every}', say, grid=blocks)
+    right, result = bench.run(honest, runs=12), bench.run(forged, runs=12)
+    assert right.status is Status.MEASURED
+    if result.status is Status.MEASURED:
+        # Where one thread was idle for long, the CPU time of all tells no more than an equal share of it.
+        assert result.timings[0].median_ms > 0.7 * min(right.timings[0].samples_ms) / blocks
+    else:
+        assert result.check in {Check.POISON, Check.RUN_LIMITS}
+
+
 def test_forged_lines_change_nothing(bench: Bench, say: str) -> None:
     honest = f"if (threadIdx.x == 0) {{ {SPIN} }} {RESULT}"
     lines = ["begin\\t0", "ran\\t0\\t1\\t5\\t0\\t0", "say\\ttime", "time\\t0\\t1", "end", "start\\t3", "fault\\tyours", "base\\t-1",

@@ -382,7 +382,7 @@ def test_what_ends_between_two_runs_is_not_laid_to_the_run_before(
 
 def test_nothing_is_left_of_a_runner_that_was_ended_from_outside(tmp_path: Path) -> None:
     script = tmp_path / "runner"
-    script.write_text(f"#!/bin/sh\nexec > /dev/null\nsleep 60 & echo $! > {tmp_path}/child\nkill -KILL $$\n")
+    script.write_text(f"#!/bin/sh\nsleep 60 > /dev/null & echo $! > {tmp_path}/child\nkill -KILL $$\n")
     script.chmod(0o700)
     report = run_process(script, "artifact", ["job"], files=[], tls_bytes=0, seconds=1.0)
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}")

@@ -110,6 +110,11 @@ class Job:
         largest = max((prod(launch.block) for launch in self.plan.launches), default=1)
         return max(1, min(settings.threads, MAX_STACKS // largest))
 
+    def busy_threads(self, settings: Settings) -> int:
+        """OS threads that have blocks to run: no run uses more CPU time than these could."""
+        blocks = max((prod(launch.grid) for launch in self.plan.launches), default=1)
+        return min(self.threads(settings), blocks)
+
     def _address_space(self, settings: Settings, data: Mapping[int, CaseData]) -> int:
         stacks = settings.threads * (1024 * (settings.stack_bytes + 4096) + (80 << 20))
         shadow = shadow_bytes(self.buffers.values()) if settings.metrics else 0

@@ -28,6 +28,13 @@ class RunSeen:
     cpu_ns: int
     status: int
 
+    def milliseconds(self, threads: int) -> float:
+        """How long the run took: as long as it says, but no shorter than so many threads need for its CPU time.
+
+        What is done between the word that ends a run and its being stopped is no gift.
+        """
+        return max(self.ns, self.cpu_ns / threads) / 1e6
+
 
 @dataclass
 class Report:

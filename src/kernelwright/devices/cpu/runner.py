@@ -240,8 +240,9 @@ class _Session:
                 report, verdict = self._execute(case.case, job, data, output_fd)
                 if verdict is not None:
                     return verdict
+                threads = job.busy_threads(self.settings)
                 for i, run in enumerate(job.runs):
-                    self.samples_ms[run.number] = report.runs[i].ns / 1e6
+                    self.samples_ms[run.number] = report.runs[i].milliseconds(threads)
                 return self._check_outputs(case, job, data, memory)
         finally:
             os.close(output_fd)
@@ -266,7 +267,9 @@ class _Session:
         symbols = Symboliser(Path(self.request.artifact), report)
         report.findings = symbols.place(report.findings)
         self.findings += finding_lines(case, report) + metric_lines(case, report, symbols)
-        verdict = judge(report, case, job.runs[0].number, self.request.timeout_s, job.threads(self.settings))
+        verdict = judge(
+            report, case, job.runs[0].number, self.request.timeout_s, job.busy_threads(self.settings)
+        )
         return report, with_cause(verdict, job.plan)
 
     def _check_outputs(
