@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kernelwright.devices.base import Tolerance
 from kernelwright.devices.compare import (
     compare,
+    draw_poisons,
     poison,
     root_mean_square,
     storage_dtype,
@@ -44,7 +45,7 @@ def test_finite_masks_must_agree(value: float) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int32", "uint8", "int64"])
 def test_poison_marks_what_was_never_written(dtype: str) -> None:
-    for run in range(9):
+    for run in draw_poisons([0] * 9):
         pattern = poison(dtype, run)
         got = np.full(3, pattern, np.uint64).view(storage_dtype(dtype))
         expected = np.zeros(got.shape)
@@ -55,18 +56,35 @@ def test_poison_marks_what_was_never_written(dtype: str) -> None:
         assert f"; {got.size - 1} values were never written" in compare(
             got, expected, dtype, EXACT, pattern
         ).message("C")
-        assert all(poison(dtype, run) != poison(dtype, other) for other in range(run + 1, run + 60))
+
+
+def kinds(numbers: list[int], dtype: str = "float32") -> set[str]:
+    raw = np.array([poison(dtype, number) for number in numbers], np.uint64).view(storage_dtype(dtype))
+    values = to_float64(raw, dtype)
+    return {"nan" if np.isnan(v) else "high" if v > 6e4 else "low" if v < -6e4 else "small" for v in values}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
-@pytest.mark.parametrize("distance", [1, 2, 3, 4])
-def test_equal_inputs_meet_several_kinds_of_poison(dtype: str, distance: int) -> None:
+@pytest.mark.parametrize("sets", [1, 2, 3, 4])
+def test_equal_inputs_meet_every_kind_of_poison(dtype: str, sets: int) -> None:
     """NaN alone is ignored by a maximum, a huge number by a minimum."""
-    kinds = set()
-    for run in range(0, 9 * distance, distance):
-        value = to_float64(np.array([poison(dtype, run)], np.uint64).view(storage_dtype(dtype))[:1], dtype)[0]
-        kinds.add("nan" if np.isnan(value) else "high" if value > 6e4 else "low" if value < -6e4 else "small")
-    assert kinds == {"nan", "high", "low"}
+    drawn = draw_poisons(i % sets for i in range(3 * sets))
+    assert all(kinds(drawn[i::sets], dtype) == {"nan", "high", "low"} for i in range(sets))
+    assert len({poison("int32", number) for number in drawn}) == 3 * sets
+
+
+def test_few_runs_meet_every_kind_of_poison() -> None:
+    for _ in range(50):
+        assert kinds(draw_poisons([0, 1, 0, 1])) == kinds(draw_poisons([0, 1, 2])) == {"nan", "high", "low"}
+
+
+def test_poison_does_not_tell_which_run_it_is() -> None:
+    """Any kind and any payload may be any run's."""
+    first = [draw_poisons([0] * 3)[0] for _ in range(3000)]
+    last = [draw_poisons([0, 1, 2, 0])[3] for _ in range(3000)]
+    assert len(set(first)) > 170  # of 183
+    assert len(set(last)) > 170
+    assert kinds(first) == kinds(last) == {"nan", "high", "low"}
 
 
 def test_a_scalar_output() -> None:

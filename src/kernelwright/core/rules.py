@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_SOURCE_BYTES: Final = 256 * 1024
+MAX_TABLE_BYTES: Final = 64 * 1024
+"""Constants and initialised data together: more is a precomputed answer, not code."""
 
 
 @dataclass(frozen=True)
@@ -26,3 +28,10 @@ class CandidateRules:
     allowed_headers: tuple[str, ...] = ()
     banned_words: tuple[str, ...] = ()
     sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def too_large_tables(nbytes: int) -> str:
+    """Why a binary with so many bytes of tables is refused."""
+    return (
+        f"the binary holds {nbytes} bytes of constant tables, {MAX_TABLE_BYTES} are allowed: compute instead"
+    )

@@ -1,7 +1,9 @@
 """Comparing an output with the right values, and saying what is wrong in one line. Host arrays only."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, isnan, nan
+from random import SystemRandom
 from typing import Final
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy.typing as npt
 
 from kernelwright.devices.base import Array, Tolerance
 
-# Bits of a value, a quiet NaN, a huge finite number; the low 6 bits are free for the run.
+# Bits of a value, a quiet NaN, a huge finite number; the low 6 bits are free for a payload.
 _POISONED_FLOATS: Final = {
     "float64": (64, 0x7FF8_0000_0000_0000, 0x7FE0_0000_0000_0000),
     "float32": (32, 0x7FC0_0000, 0x7F00_0000),
@@ -87,16 +89,38 @@ def to_float64(array: Array, dtype: str) -> npt.NDArray[np.float64]:
 
 POISONS: Final = 3
 """Kinds of patterns that :func:`poison` gives: NaN, very large, very negative."""
+_PAYLOADS: Final = 61  # of each kind
 
 
-def poison(dtype: str, run: int) -> int:
-    """An 8-byte pattern that fills an output before run number ``run``, different every run.
+def draw_poisons(input_sets: Iterable[int]) -> list[int]:
+    """Numbers for :func:`poison`, one for a run on each of these input sets.
 
-    Floats get NaN, a huge and a hugely negative number in turn: a maximum ignores NaN and a minimum a huge
-    number, so one kind alone would let them use what nobody wrote. Runs that are one to four apart, as those on
-    equal inputs are, get all kinds.
+    Drawn, so that no run can be told by what lies in its outputs; but no two runs get the same payload while there are
+    others, and both runs on equal inputs and few runs on any get all kinds.
     """
-    payload, kind = run % 61 + 1, (run + run // POISONS) % POISONS
+    draw = SystemRandom()
+    payloads: list[int] = []
+    kinds: dict[int, list[int]] = {}
+    numbers: list[int] = []
+    used = [0] * POISONS
+    for input_set in input_sets:
+        left = kinds.setdefault(input_set, [])
+        left += [] if left else draw.sample(range(POISONS), POISONS)
+        payloads += [] if payloads else draw.sample(range(_PAYLOADS), _PAYLOADS)
+        kind = min(left, key=used.__getitem__)
+        left.remove(kind)
+        used[kind] += 1
+        numbers.append(kind * _PAYLOADS + payloads.pop())
+    return numbers
+
+
+def poison(dtype: str, number: int) -> int:
+    """An 8-byte pattern that fills an output before a run, by a number that :func:`draw_poisons` gives.
+
+    Floats get NaN, a huge or a hugely negative number: a maximum ignores NaN and a minimum a huge number, so one kind
+    alone would let them use what nobody wrote.
+    """
+    kind, payload = number // _PAYLOADS % POISONS, number % _PAYLOADS + 1
     if dtype not in _POISONED_FLOATS:
         return (0xA5 ^ payload) * 0x0101_0101_0101_0101
     bits, nan, huge = _POISONED_FLOATS[dtype]

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ET_REL = 1
-SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL, SHT_DYNSYM = 2, 4, 8, 9, 11
+SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE = 0, 1, 2, 3, 4, 7
+SHT_NOBITS, SHT_REL, SHT_DYNSYM, SHT_GROUP, SHT_SYMTAB_SHNDX = 8, 9, 11, 17, 18
 SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY = 14, 15, 16
 STT_OBJECT, STT_FUNC, STT_TLS, STT_COMMON, STT_GNU_IFUNC = 1, 2, 6, 5, 10
-SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR = 1, 2, 4
+SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_TLS = 1, 2, 4, 0x400
 STB_LOCAL, STB_WEAK = 0, 2
+_PT_DYNAMIC = 2
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class ElfFile:
 
     def tls_bytes(self) -> int:
         """Bytes of thread-local storage, an upper bound with alignment."""
-        return sum(s.size + 1024 for s in self.sections if s.flags & 0x400)
+        return sum(s.size + 1024 for s in self.sections if s.flags & SHF_TLS)
 
 
 def read_elf(path: Path, table: int = SHT_SYMTAB) -> ElfFile:
@@ -88,6 +90,35 @@ def read_elf(path: Path, table: int = SHT_SYMTAB) -> ElfFile:
     except (struct.error, IndexError) as error:
         raise ValueError(f"{path.name} is cut: {error}") from None
     return ElfFile(sections, symbols, relocations)
+
+
+def read_dynamic(path: Path) -> list[tuple[int, int]]:
+    """Tag and value of every entry that the loader reads of a linked file, found as it finds them.
+
+    Raises ValueError when the file has no such entries or is cut.
+    """
+    data = path.read_bytes()
+    try:
+        (headers_at,) = struct.unpack_from("<Q", data, 0x20)
+        size, count = struct.unpack_from("<HH", data, 0x36)
+        headers = [struct.unpack_from("<IIQQQQ", data, headers_at + i * size) for i in range(count)]
+        (at, length), *more = [(h[2], h[5]) for h in headers if h[0] == _PT_DYNAMIC]
+        if more:
+            raise ValueError(f"{path.name} has two lists of dynamic entries")
+        return [struct.unpack_from("<QQ", data, i) for i in range(at, at + length, 16)]
+    except struct.error as error:
+        raise ValueError(f"{path.name} is cut: {error}") from None
+
+
+def read_dynamic_relocations(path: Path) -> list[int]:
+    """Kinds of the relocations that the loader carries out."""
+    data = path.read_bytes()
+    return [
+        struct.unpack_from("<Q", data, at + 8)[0] & 0xFFFFFFFF
+        for table in _sections(data)
+        if table.kind == SHT_RELA
+        for at in range(table.offset, table.offset + table.size, table.entry_size)
+    ]
 
 
 def _sections(data: bytes) -> tuple[Section, ...]:

@@ -3,11 +3,18 @@
 import platform
 import re
 import subprocess
+from itertools import pairwise
 
 import pytest
 
+from kernelwright.core.launch import ResolvedPlan, ScratchSpec
 from kernelwright.core.outcome import Check, Status
+from kernelwright.devices.base import Buffer, RunResult
 from kernelwright.devices.cpu import compiler
+from kernelwright.devices.cpu.data import CaseData
+from kernelwright.devices.cpu.job import FORWARD, Job, PlannedRun, Settings
+from kernelwright.devices.cpu.layout import FileLayout
+from kernelwright.devices.cpu.symbols import SharedStorage
 from kernelwright.devices.cpu.toolchain import Toolchain
 from tests.devices.cpu.test_good_kernels import HEAD, out, x_of
 from tests.devices.cpu.workbench import Bench, Kernel
@@ -55,6 +62,24 @@ def test_a_run_that_says_it_has_ended_has_ended(bench: Bench, say: str) -> None:
     assert result.status in {Status.WRONG, Status.CRASHED}, result
     assert result.check in {Check.POISON, Check.RUN_LIMITS}
     assert result.timings == ()
+
+
+@pytest.mark.parametrize("work", [3_000, 10_000, 30_000, 100_000])
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_work_behind_the_told_end_is_no_gift(bench: Bench, say: str, work: int, blocks: int) -> None:
+    """Until its watcher has woken up and stopped it, a run may get its work done: all CPU time of it counts."""
+    spin = f"volatile float f = 0; for (int j = 0; threadIdx.x == 0 && j < {work}; j++) f = f + 1.f;"
+    every = f"for (; i < n; i += {blocks} * 256) y[i] = 2.f * x[i];"
+    honest = kernel(f"{spin} {every}", grid=blocks)
+    busy = f'say("{"x" * 900}");' * 2  # for the watcher to pass on
+    forged = kernel(f'if (i == 0) {{ {busy} say("time"); }} {spin} {every}', say, grid=blocks)
+    right, result = bench.run(honest, runs=12), bench.run(forged, runs=12)
+    assert right.status is Status.MEASURED
+    if result.status is Status.MEASURED:
+        # Where one thread was idle for long, the CPU time of all tells no more than an equal share of it.
+        assert result.timings[0].median_ms > 0.7 * min(right.timings[0].samples_ms) / blocks
+    else:
+        assert result.check in {Check.POISON, Check.RUN_LIMITS}
 
 
 def test_forged_lines_change_nothing(bench: Bench, say: str) -> None:
@@ -178,3 +203,44 @@ def test_an_output_of_the_last_candidate_is_not_there(bench: Bench) -> None:
     result = bench.run(kernel("if (n < 0) y[i] = 0;"))
     assert (result.status, result.check) == (Status.WRONG, Check.POISON)
     assert f"none of the {N} values of y was ever written" in result.reason
+
+
+def printed(result: RunResult) -> set[str]:
+    return {line.removeprefix("printed: ") for line in result.findings if line.startswith("printed: ")}
+
+
+def test_distances_between_buffers_tell_nothing(bench: Bench) -> None:
+    """They are drawn for each run: neither the number of runs nor that of input sets can be seen."""
+    result = bench.run(
+        kernel(f'if (i == 0) printf("%lld\\n", (long long)((size_t)x - (size_t)y)); {RESULT}'), runs=8
+    )
+    assert result.status is Status.MEASURED, result
+    distances = sorted(map(int, printed(result)))
+    assert len(distances) == 8
+    assert min(map(abs, distances)) > 1 << 20
+    assert min(b - a for a, b in pairwise(distances)) > 1 << 20
+
+
+def test_the_launch_tells_nothing(bench: Bench) -> None:
+    """Behind the built-in variables stands the block, there the launch, and there the seed of the run's orders."""
+    seed = "(*(const unsigned long long* const* const*)((const char*)&threadIdx + 64))[0][7]"
+    result = bench.run(kernel(f'if (i == 0) printf("%llu\\n", {seed}); {RESULT}'), runs=8)
+    assert result.status is Status.MEASURED, result
+    assert len(printed(result)) == 8
+    assert max(map(int, printed(result))) > 1 << 32
+
+
+def test_a_run_is_told_nothing_of_the_others() -> None:
+    """What a process reads of its run is alike in a trial and in a timed case, but for what is drawn."""
+    buffers = (Buffer("x", "float32", (N,), "in"), Buffer("y", "float32", (N,), "out"))
+    plan = ResolvedPlan((), (ScratchSpec("part", "float32", 300),), False)
+    settings = Settings(2, 1 << 17, 1 << 30, metrics=False, shared=SharedStorage(0, 64, ()))
+    sets = {i: CaseData(7, {"x": FileLayout().add(buffers[0], writable=False)}, {}, 0) for i in range(3)}
+    jobs = []
+    for runs in (3, 10):
+        job = Job(plan, buffers, [PlannedRun(i, i % 3, FORWARD) for i in range(runs)])
+        common, *parts = job.parts(settings, sets, 8, 10)
+        jobs.append(common)
+        assert len(parts) == runs
+        assert all(len(part.splitlines()) == 4 for part in parts)
+    assert jobs[0] == jobs[1]

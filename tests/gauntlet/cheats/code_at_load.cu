@@ -8,7 +8,8 @@ args = ["X", "out", "N"]
 // gauntlet: problem = "reduce_sum"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "17 output cache in memory that code run at load maps for all runs: #ident puts DT_INIT into .dynamic"
-// gauntlet: checks = ["source rules"]
+// gauntlet: checks = ["source rules", "binary rules", "crash"]
+// gauntlet: needs = "cpu"
 
 // g++ writes the text of #ident into the assembler's input as it is; escapes of eight digits hide the dots of directives.
 // A section of the object that is called as the linker's own becomes the first part of it: the loader finds an initialiser

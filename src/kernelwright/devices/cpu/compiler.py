@@ -14,12 +14,26 @@ from kernelwright.core.outcome import Check, KernelStatics, StaticMetrics, Statu
 from kernelwright.devices.base import BuildResult
 from kernelwright.devices.cpu.bounded import Finished, Limits, run_bounded, was_killed
 from kernelwright.devices.cpu.diagnostics import explain, trim_log
+from kernelwright.devices.cpu.linkage import check_loading
 from kernelwright.devices.cpu.own_names import hiding, without_poison
 from kernelwright.devices.cpu.source_rules import CANDIDATE, Refusal, check_preprocessed, check_text
 from kernelwright.devices.cpu.symbols import check_imports, check_object, static_shared_bytes
-from kernelwright.devices.cpu.toolchain import INSTRUMENTED, MODE_FLAGS, PRELUDE, Toolchain
+from kernelwright.devices.cpu.toolchain import (
+    CHECK_LINK_FLAGS,
+    INSTRUMENTED,
+    MODE_FLAGS,
+    PRELUDE,
+    Toolchain,
+)
 from kernelwright.devices.cpu.unwatched_calls import check_calls
-from kernelwright.devices.elf import SHT_DYNSYM, STT_TLS, ElfFile, read_elf
+from kernelwright.devices.elf import (
+    SHT_DYNSYM,
+    STT_TLS,
+    ElfFile,
+    read_dynamic,
+    read_dynamic_relocations,
+    read_elf,
+)
 
 _CONSTANT = re.compile(r"__attribute__\(\(kw_constant\)\)([^;={\[]*)")
 _KERNEL_NAME = re.compile(r"[A-Za-z_][\w:]*(?:<[\w\s,:<>+\-*/%()]*>)?\Z")
@@ -80,6 +94,7 @@ class _Build:
     def __init__(self, request: BuildRequest, toolchain: Toolchain, folder: Path, limits: Limits) -> None:
         fast_math = bool(request.options.get("use_fast_math", False))
         self._request = request
+        self._toolchain = toolchain
         self._cxx = toolchain.cxx
         self._folder = folder
         self._limits = limits
@@ -110,7 +125,11 @@ class _Build:
             self._stop_on(check_calls(text, shared))
         self._link(elf)
         imports = [s.name for s in self._read("candidate.so", SHT_DYNSYM).undefined]
-        self._stop_on(check_imports(imports, instrumented=instrumented), Check.BINARY_RULES)
+        known = self._toolchain.vector_math
+        self._stop_on(check_imports(imports, known, instrumented=instrumented), Check.BINARY_RULES)
+        linked = self._folder / "candidate.so"
+        loading = check_loading(read_dynamic(linked), read_dynamic_relocations(linked))
+        self._stop_on(loading, Check.BINARY_RULES)
         return self._keep(scratch, elf, log)
 
     def _stop_on(self, refusal: Refusal | None, broken: Check = Check.SOURCE_RULES) -> None:
@@ -170,7 +189,7 @@ class _Build:
             {s.name for s in elf.undefined if s.kind == STT_TLS} - {"kw_thread", "kw_dynamic_shared"}
         )
         aliases = [f"-Wl,--defsym={name}=kw_dynamic_shared" for name in arrays]
-        wrapped = ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"] if self._request.mode == "check" else []
+        wrapped = CHECK_LINK_FLAGS if self._request.mode == "check" else ()
         done = self._run([*_LINK_FLAGS, *aliases, *wrapped, "-o", "candidate.so", "candidate.o",
                           str(self._prelude / "dynamic_shared.o"), "-lgcc"])  # fmt: skip
         if done.returncode != 0:

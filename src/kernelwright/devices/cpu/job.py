@@ -13,7 +13,7 @@ from kernelwright.devices.cpu.layout import FileLayout, Region
 from kernelwright.devices.cpu.symbols import SharedStorage
 
 MAX_STACKS = 28_000
-_CLOCK_BITS = 48
+_CLOCK_BITS, _SEED_BITS = 48, 64
 SHADOW_CELL = 40
 """Bytes of a cell of the checked mode: one for an element of an output, or for 4 bytes of it."""
 
@@ -33,11 +33,16 @@ RANDOM = ThreadOrder(2, "with the threads of a block run in random order: a miss
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run: its number within the case, the input set, the thread order."""
+    """One run: its number within the case, the input set, the thread order, the number of its poison.
+
+    Only the order and the poison reach the process of the run, and that has no other run's: a candidate that could
+    tell which run this is would compute for those that are checked, and cheat in those that are timed.
+    """
 
     number: int
     input_set: int
     order: ThreadOrder
+    poison: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,8 +86,10 @@ class Job:
         """Size of the output file."""
         return self._layout.size
 
-    def text(self, settings: Settings, data: Mapping[int, CaseData], output_fd: int, cpu_seconds: int) -> str:
-        """The job as the runner reads it (native/runtime/job.h)."""
+    def parts(
+        self, settings: Settings, data: Mapping[int, CaseData], output_fd: int, cpu_seconds: int
+    ) -> list[str]:
+        """The job as the runner reads it (native/runtime/job.h): what all runs have in common, then each run."""
         lines = [
             f"threads {self.threads(settings)}",
             f"stack {settings.stack_bytes}",
@@ -92,36 +99,42 @@ class Job:
         ]
         lines.append(f"storage {settings.shared.arena_offset} {settings.shared.nbytes}")
         lines += [f"shared {name} {offset} {size}" for name, offset, size in settings.shared.arrays]
-        index: dict[tuple[int, int], int] = {}  # (file, offset) -> number of the region in the job
-        for fd, region in self._all_regions(data, output_fd):
-            index[fd, region.file_offset] = len(index)
-            lines.append(region.line(fd))
         names = [*self.buffers, *(scratch.name for scratch in self.plan.scratch)]
         slots = {name: slot for slot, name in enumerate(names)}
         lines += [_launch_line(launch, slots) for launch in self.plan.launches]
-        lines += [self._run_line(i, data, output_fd, index) for i in range(len(self.runs))]
-        return "\n".join(lines) + "\n"
+        common = "\n".join(lines) + "\n"
+        return [common, *(self._run_part(i, data, output_fd) for i in range(len(self.runs)))]
 
     def threads(self, settings: Settings) -> int:
         """OS threads: every fiber's stack and its guard page are two mappings, of which Linux gives 65530."""
         largest = max((prod(launch.block) for launch in self.plan.launches), default=1)
         return max(1, min(settings.threads, MAX_STACKS // largest))
 
+    def busy_threads(self, settings: Settings) -> int:
+        """OS threads that have blocks to run: no run uses more CPU time than these could."""
+        blocks = max((prod(launch.grid) for launch in self.plan.launches), default=1)
+        return min(self.threads(settings), blocks)
+
     def _address_space(self, settings: Settings, data: Mapping[int, CaseData]) -> int:
         stacks = settings.threads * (1024 * (settings.stack_bytes + 4096) + (80 << 20))
-        regions = list(self._all_regions(data, 0))
         shadow = shadow_bytes(self.buffers.values()) if settings.metrics else 0
-        return settings.memory_bytes + shadow + stacks + sum(r.map_bytes + (256 << 10) for _, r in regions)
+        regions = max(
+            sum(r.map_bytes + (256 << 10) for _, r in self._regions(i, data, 0))
+            for i in range(len(self.runs))
+        )
+        return settings.memory_bytes + shadow + stacks + regions
 
-    def _all_regions(self, data: Mapping[int, CaseData], output_fd: int) -> list[tuple[int, Region]]:
-        regions = [(d.fd, region) for d in data.values() for region in d.inputs.values()]
-        return regions + [(output_fd, region) for region in self._layout.regions]
+    def _regions(self, i: int, data: Mapping[int, CaseData], output_fd: int) -> list[tuple[int, Region]]:
+        """What a run has mapped."""
+        inputs = data[self.runs[i].input_set]
+        written = (*self.outputs[i].values(), *self.scratch[i].values())
+        return [(inputs.fd, r) for r in inputs.inputs.values()] + [(output_fd, r) for r in written]
 
-    def _run_line(
-        self, i: int, data: Mapping[int, CaseData], output_fd: int, index: Mapping[tuple[int, int], int]
-    ) -> str:
+    def _run_part(self, i: int, data: Mapping[int, CaseData], output_fd: int) -> str:
         run, inputs, outputs = self.runs[i], data[self.runs[i].input_set], self.outputs[i]
         bindings, fills, copies = [], [], []
+        regions = self._regions(i, data, output_fd)
+        index = {(fd, region.file_offset): number for number, (fd, region) in enumerate(regions)}
         for buffer in self.buffers.values():
             source = inputs.inputs.get(buffer.name)
             if buffer.role == "in":
@@ -131,18 +144,19 @@ class Job:
             target = index[output_fd, outputs[buffer.name].file_offset]
             bindings.append(target)
             if source is None:
-                fills.append((target, poison(buffer.dtype, run.number)))
+                fills.append((target, poison(buffer.dtype, run.poison)))
             else:
                 copies.append((target, index[inputs.fd, source.file_offset]))
         for region in self.scratch[i].values():
             target = index[output_fd, region.file_offset]
             bindings.append(target)
-            fills.append((target, poison(region.dtype, run.number)))
+            fills.append((target, poison(region.dtype, run.poison)))
         clock = secrets.randbits(_CLOCK_BITS)
-        parts = [f"run {run.order.code} {run.number + 1} {clock}", str(len(bindings)), *map(str, bindings)]
+        parts = [f"run {run.order.code} {secrets.randbits(_SEED_BITS)} {clock}"]
+        parts += [str(len(bindings)), *map(str, bindings)]
         for pairs in (fills, copies):
             parts += [str(len(pairs)), *(f"{a} {b}" for a, b in pairs)]
-        return " ".join(parts)
+        return "\n".join([*(region.line(fd) for fd, region in regions), " ".join(parts)]) + "\n"
 
 
 def _launch_line(launch: LaunchSpec, slots: Mapping[str, int]) -> str:

@@ -28,6 +28,13 @@ class RunSeen:
     cpu_ns: int
     status: int
 
+    def milliseconds(self, threads: int) -> float:
+        """How long the run took: as long as it says, but no shorter than so many threads need for its CPU time.
+
+        What is done between the word that ends a run and its being stopped is no gift.
+        """
+        return max(self.ns, self.cpu_ns / threads) / 1e6
+
 
 @dataclass
 class Report:
@@ -58,13 +65,13 @@ class Report:
         """One line of the watching process (native/runtime/main.cpp): a word, then fields after tabs."""
         word, *fields = line.split("\t")
         match word, fields:
-            case "start", [index]:
-                self.begun = int(index)
+            case "start", []:
+                self.begun += 1
             case "say", [spoken, *text]:
                 self._hear(spoken, text)
-            case "ran", [index, *seen]:
+            case "ran", [*seen]:
                 complete, ns, cpu_ns, status = map(int, seen)
-                self.runs[int(index)] = RunSeen(bool(complete), ns, cpu_ns, status)
+                self.runs[self.begun] = RunSeen(bool(complete), ns, cpu_ns, status)
             case (("launch" | "fault"), [*text]):
                 self.ended, self.message, self.closed = word, " ".join(text), True
             case "end", []:
@@ -92,28 +99,30 @@ class Report:
 
 
 def run_process(
-    runner: Path, artifact: str, job: str, *, files: Sequence[int], tls_bytes: int, seconds: float
+    runner: Path, artifact: str, job: Sequence[str], *, files: Sequence[int], tls_bytes: int, seconds: float
 ) -> Report:
     """Run a job to its end, or kill it after ``seconds``.
 
-    ``files`` are the descriptors that the job names. The process has no environment but what its loader needs. It
-    watches one child a run, which cannot make system calls once the candidate's code runs. Raises HarnessError when it cannot start.
+    ``files`` are the descriptors that the job names. The process has no environment but what its loader needs, and no
+    argument that differs from job to job. It watches one child a run, which cannot make system calls once the candidate's
+    code runs. Raises HarnessError when it cannot start.
     """
     begin = time.monotonic()
-    job_fd = _memory_file("kernelwright-job", job.encode())
+    parts = [part.encode() for part in job]
+    job_fd = _memory_file("kernelwright-job", b"".join(b"%016d" % len(part) + part for part in parts))
     errors = _memory_file("kernelwright-errors", b"")
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     try:
         process = subprocess.Popen(
-            [str(runner), artifact, str(job_fd), str(write_end)],
+            [str(runner), artifact],
             # Room in the static TLS block for the candidate's shared memory (glibc manual, "Dynamic Linking
             # Tunables"): it is loaded after the start, and its code uses the initial-exec model.
             env={"GLIBC_TUNABLES": f"glibc.rtld.optional_static_tls={tls_bytes}"},
             cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdin=job_fd,
+            stdout=write_end,
             stderr=errors,
-            pass_fds=(job_fd, write_end, *files),
+            pass_fds=tuple(files),
             start_new_session=True,
         )
         with process:

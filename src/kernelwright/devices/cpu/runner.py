@@ -23,7 +23,7 @@ from kernelwright.devices.base import (
     RunRequest,
     RunResult,
 )
-from kernelwright.devices.compare import POISONS, compare, poison, root_mean_square
+from kernelwright.devices.compare import POISONS, compare, draw_poisons, poison, root_mean_square
 from kernelwright.devices.cpu.batches import available_memory, batches, largest_file, memory_fault
 from kernelwright.devices.cpu.data import CaseData, DataCache, read_array
 from kernelwright.devices.cpu.facts import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, cpu_facts
@@ -192,12 +192,13 @@ class _Session:
         timing = self.request.timing
         if self.request.check_only:
             orders = [FORWARD, REVERSE, RANDOM][: 1 if self.settings.metrics else POISONS]
-            return [PlannedRun(i, 0, order) for i, order in enumerate(orders)]
-        orders = [REVERSE, RANDOM][: timing.dropped]
-        return [
-            PlannedRun(i, i % max(1, timing.input_sets), orders[i] if i < len(orders) else FORWARD)
-            for i in range(timing.runs)
-        ]
+            sets = [0] * len(orders)
+        else:
+            orders = [REVERSE, RANDOM][: timing.dropped]
+            orders += [FORWARD] * (timing.runs - len(orders))
+            sets = [i % max(1, timing.input_sets) for i in range(timing.runs)]
+        each = zip(sets, orders, draw_poisons(sets), strict=False)
+        return [PlannedRun(i, *run) for i, run in enumerate(each)]
 
     def _check_launches(self, case: CaseRequest) -> Verdict | None:
         shared = static_shared_bytes(self.elf)
@@ -239,8 +240,9 @@ class _Session:
                 report, verdict = self._execute(case.case, job, data, output_fd)
                 if verdict is not None:
                     return verdict
+                threads = job.busy_threads(self.settings)
                 for i, run in enumerate(job.runs):
-                    self.samples_ms[run.number] = report.runs[i].ns / 1e6
+                    self.samples_ms[run.number] = report.runs[i].milliseconds(threads)
                 return self._check_outputs(case, job, data, memory)
         finally:
             os.close(output_fd)
@@ -256,7 +258,7 @@ class _Session:
         report = run_process(
             self.runner,
             self.request.artifact,
-            job.text(self.settings, data, output_fd, cpu_seconds),
+            job.parts(self.settings, data, output_fd, cpu_seconds),
             files=[output_fd, *(d.fd for d in data.values())],
             tls_bytes=self.elf.tls_bytes() + (64 << 10),
             seconds=budget,
@@ -265,7 +267,9 @@ class _Session:
         symbols = Symboliser(Path(self.request.artifact), report)
         report.findings = symbols.place(report.findings)
         self.findings += finding_lines(case, report) + metric_lines(case, report, symbols)
-        verdict = judge(report, case, job.runs[0].number, self.request.timeout_s, job.threads(self.settings))
+        verdict = judge(
+            report, case, job.runs[0].number, self.request.timeout_s, job.busy_threads(self.settings)
+        )
         return report, with_cause(verdict, job.plan)
 
     def _check_outputs(
@@ -290,7 +294,7 @@ class _Session:
     ) -> Verdict | None:
         """The output against the right values, then bit by bit against earlier runs on the same inputs."""
         tolerance = self.source.tolerance(case.case, buffer.name, root_mean_square(expected))
-        pattern = poison(buffer.dtype, run.number) if buffer.role == "out" else None
+        pattern = poison(buffer.dtype, run.poison) if buffer.role == "out" else None
         comparison = compare(got, expected, buffer.dtype, tolerance, pattern)
         self.max_error = max(self.max_error, comparison.worst)
         if comparison.wrong:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from kernelwright.core.outcome import Status
+from kernelwright.devices.cpu.linkage import check_sections
 from kernelwright.devices.cpu.source_rules import Refusal, not_run
 from kernelwright.devices.elf import (
     SHF_WRITE,
@@ -32,13 +33,14 @@ _RUNTIME = (
     *("kw_thread", "kw_barrier", "kw_barrier_vote", "kw_warp_meet", "kw_warp_gather", "kw_active_mask"),
     *("kw_bad_shuffle", "kw_fence", "kw_atomic_access", "kw_copy_async", "kw_copy_commit", "kw_copy_wait"),
     *("kw_clock", "kw_print", "kw_assert_failed", "kw_dynamic_shared"),
+    *("_GLOBAL_OFFSET_TABLE_", "__tls_get_addr"),
 )
 _ALLOWED = frozenset((*_MEMORY, *_RUNTIME))
-# Vector math of glibc. In the checked mode the instrumentation's entry points, which its runner has, and memcpy wrapped.
-_ALLOWED_PATTERN = re.compile(r"_ZGV[a-zA-Z]\w*|_GLOBAL_OFFSET_TABLE_|__tls_get_addr")
+# In the checked mode the instrumentation's entry points, which its runner has, and memcpy wrapped.
 _INSTRUMENTATION = re.compile(
-    r"__tsan_(unaligned_)?(read|write)\d+|__tsan_(read|write)_range|__tsan_func_(entry|exit)|__tsan_init"
-    r"|__tsan_vptr_(update|read)|__wrap_mem(cpy|move|set)|__ubsan_handle_type_mismatch_v1"
+    r"__tsan_(read|write)(1|2|4|8|16)|__tsan_unaligned_(read|write)(2|4|8|16)|__tsan_(read|write)_range"
+    r"|__tsan_func_(entry|exit)|__tsan_init|__tsan_vptr_(update|read)|__wrap_mem(cpy|move|set)"
+    r"|__ubsan_handle_type_mismatch_v1"
 )
 _WATCHES = re.compile(r"__(?:tsan|ubsan|wrap|real)_\w*")
 _HEAP = frozenset(
@@ -71,7 +73,7 @@ def check_object(elf: ElfFile, constants: frozenset[str], *, instrumented: bool)
                 Status.RULE_BROKEN,
                 f"keeps state in the writable __device__ variable {name!r}: declare it in [scratch] of the plan",
             )
-    return _check_static_shared(elf)
+    return check_sections(elf) or _check_static_shared(elf)
 
 
 def _keeps_state(symbol: Symbol) -> bool:
@@ -141,13 +143,16 @@ def plain_name(name: str) -> str:
     return local[2] if local else name
 
 
-def check_imports(names: list[str], *, instrumented: bool) -> Refusal | None:
-    """Look at what the linked candidate still needs from outside: its instrumentation only if it has one."""
+def check_imports(names: list[str], vector_math: frozenset[str], *, instrumented: bool) -> Refusal | None:
+    """Look at what the linked candidate still needs from outside: its instrumentation only if it has one.
+
+    ``vector_math`` are the functions that the vector library has.
+    """
     for name in names:
         if name in _HEAP:
             return not_run("memory allocation in a kernel", None)
         if instrumented and _INSTRUMENTATION.fullmatch(name):
             continue
-        if name not in _ALLOWED and not (_MATH.fullmatch(name) or _ALLOWED_PATTERN.fullmatch(name)):
+        if name not in _ALLOWED and name not in vector_math and not _MATH.fullmatch(name):
             return Refusal(Status.RULE_BROKEN, f"calls host function {name!r}")
     return None

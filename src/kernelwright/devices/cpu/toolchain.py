@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kernelwright.core.errors import HarnessError, MissingError
+from kernelwright.devices.elf import SHT_DYNSYM, read_elf
 
 NATIVE = Path(__file__).resolve().parent / "native"
 PRELUDE = "kernelwright_cuda.h"
@@ -61,6 +62,7 @@ COMMON_FLAGS = (
     "-fno-delete-null-pointer-checks",  # a null access is to crash, not to be optimised away
     "-U_FORTIFY_SOURCE",
     "-fvisibility=hidden",
+    "-fno-ident",  # the text of #ident would go into the assembler's input as it is
     "-fno-strict-aliasing",  # kernels reinterpret memory as vectors all the time
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -80,6 +82,11 @@ MODE_FLAGS = {
 LOCALS_BEGIN_AS_POISON = "-ftrivial-auto-var-init=pattern"
 POISONS_LOCALS = 12
 """The first g++ that has it."""
+# Our own memcpy, which the checked mode sees, and no call of __tsan_init at load: nothing of a candidate runs then.
+CHECK_LINK_FLAGS = (
+    "-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",
+    f"-Wl,-T,{NATIVE / 'device' / 'no_constructors.ld'}",
+)
 # CUDA's --use_fast_math keeps infinities and NaN meaningful, so this does too.
 FAST_MATH_FLAGS = ("-ffast-math", "-fno-finite-math-only")
 
@@ -198,15 +205,20 @@ class Toolchain:
         whole = folder / "runner.cpp"
         whole.write_text("".join(f'#include "{source}"\n' for source in sources))
         libraries = ["-ldl", "-lm"]
-        if self._has_vector_math():
+        if self.vector_math:
             libraries = ["-Wl,--no-as-needed", "-lmvec", *libraries]
         self._native([*flags, str(whole), "-o", str(folder / "runner"), *libraries])
 
-    def _has_vector_math(self) -> bool:
-        """Whether glibc's libmvec is there, which -ffast-math calls."""
+    @cached_property
+    def vector_math(self) -> frozenset[str]:
+        """Functions of glibc's libmvec, which -ffast-math calls; none where it is missing."""
         command = [self.cxx, "-print-file-name=libmvec.so.1"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return os.path.isabs(done.stdout.strip())  # noqa: PTH117 - the bare name comes back when it is missing
+        library = Path(done.stdout.strip())
+        if not library.is_absolute():  # the bare name comes back when it is missing
+            return frozenset()
+        symbols = read_elf(library, SHT_DYNSYM).symbols
+        return frozenset(s.name for s in symbols if s.name.startswith("_ZGV") and not s.is_undefined)
 
     def _native(self, arguments: list[str]) -> None:
         done = subprocess.run([self.cxx, *arguments], capture_output=True, text=True, check=False,

@@ -8,9 +8,12 @@ from kernelwright.core.launch import ResolvedPlan
 from kernelwright.core.outcome import KILLED, Check, Status
 from kernelwright.devices.cpu.process import MAX_REPORT_BYTES, Report, RunSeen, signal_name
 
-CPU_SLACK: Final = 1.1
-CPU_SLACK_NS: Final = 1_000_000
-"""What CPU time may exceed the wall time of all threads by, for the watcher's own delay."""
+SLACK_NS: Final = 100_000
+SLACK_OF_A_THREAD_NS: Final = 25_000
+"""What CPU time may exceed the wall time of all threads by: going to sleep, and being stopped, costs some.
+
+A busy thread cannot have used more than the wall time; all that is told beyond it was used behind the told end.
+"""
 SIGHTINGS_OF_LATE_WORK: Final = 3
 SIGHTINGS_OF_A_KILL: Final = 2
 """As a device's worker: what takes all memory is not to do so many times."""
@@ -82,10 +85,11 @@ def left_out(plan: ResolvedPlan, output: str) -> str:
 def _late_work(report: Report, case: str, first_run: int, threads: int) -> Verdict | None:
     """A run that said it had ended, and went on: its time would be a lie.
 
-    A host that takes a virtual CPU away looks like it: what it took is booked as CPU time of who ran there.
+    A host that takes a virtual CPU away just then looks like it: what it took is booked as CPU time of who ran there.
     """
+    slack = SLACK_NS + SLACK_OF_A_THREAD_NS * threads
     for index, run in sorted(report.runs.items()):
-        if run.cpu_ns > CPU_SLACK * threads * run.ns + CPU_SLACK_NS:
+        if run.cpu_ns > threads * run.ns + slack:
             where = f"case {case} (run {first_run + index})"
             return Verdict(Status.CRASHED, f"{where}: {_more(run)}", Check.RUN_LIMITS, SIGHTINGS_OF_LATE_WORK)
     return None

@@ -9,13 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kernelwright.core.outcome import StaticMetrics
-from kernelwright.core.rules import CandidateRules
+from kernelwright.core.rules import MAX_TABLE_BYTES, CandidateRules, too_large_tables
 from kernelwright.devices.cuda.cubin import CODE, CubinError, Section, read_sections
 from kernelwright.devices.cuda.sass import PROGRAMMATIC, TENSOR, operations
 from kernelwright.harness.rules.broken import Broken
 
-MAX_TABLE_BYTES: Final = 64 * 1024
-"""Constants and initialised data together: more is a precomputed answer, not code."""
 _TABLES: Final = (".nv.constant2", ".nv.constant3", ".nv.global.init", ".rodata")
 _INFO: Final = ".nv.info."
 _BOUNDS: Final = frozenset({0x05, 0x10})  # EIATTR_MAX_THREADS, EIATTR_REQNTID
@@ -52,9 +50,7 @@ def _registers(rules: CandidateRules, static: StaticMetrics | None) -> Broken | 
 def _faults(binary: bytes, sections: list[Section], rules: CandidateRules) -> Iterator[Broken]:
     tables = sum(s.size for s in sections if s.name.startswith(_TABLES))
     if tables > MAX_TABLE_BYTES:
-        yield Broken(
-            f"the binary holds {tables} bytes of constant tables, {MAX_TABLE_BYTES} are allowed: compute instead"
-        )
+        yield Broken(too_large_tables(tables))
     for section in sections:
         content = binary[section.offset : section.offset + section.size]
         if section.name.startswith(CODE):

@@ -73,10 +73,13 @@ uint64_t scalar_bits(const ArgumentSpec& argument) {
 
 Candidate::Candidate(const char* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) harness_fault("the artifact cannot be loaded: %s", dlerror());
+  if (library == nullptr) {
+    const char *why = dlerror(), *behind_path = strstr(why, ": ");
+    launch_failed("the candidate cannot be loaded%s", behind_path == nullptr ? "" : behind_path);
+  }
   kernels_ = static_cast<const KwKernel*>(dlsym(library, "kw_kernels"));
   arena_ = reinterpret_cast<void* (*)()>(dlsym(library, "kw_arena"));
-  if (kernels_ == nullptr || arena_ == nullptr) harness_fault("the artifact has no table of kernels");
+  if (kernels_ == nullptr || arena_ == nullptr) launch_failed("the candidate has no table of kernels");
   protect_constants();
 }
 

@@ -12,7 +12,8 @@
 namespace kw {
 class Candidate {
  public:
-  // Loads the shared object. Failing to load is the harness's fault: the build has checked it.
+  // Loads the shared object; where that fails the process ends as a failed launch. No code of the candidate runs:
+  // the build has looked at all that the loader reads.
   explicit Candidate(const char* path);
 
   // Kernel `name`, whose parameters fit the arguments of the launch; else the process ends as a failed

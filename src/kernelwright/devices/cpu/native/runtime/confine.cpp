@@ -46,18 +46,16 @@ void limit_resources(uint64_t memory_bytes, uint64_t cpu_seconds) {
 
 void die_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
-void close_all_but(int kept) {
-  constexpr int kFirst = 3, kMany = 4096;
+int keep_only(int kept) {
+  constexpr int kMany = 4096;
+  if (kept != kLine) dup2(kept, kLine);
+  close(STDIN_FILENO);
+  close(STDOUT_FILENO);
 #ifdef SYS_close_range
-  const auto above = static_cast<unsigned>(kept) + 1;
-  if ((kept == kFirst || syscall(SYS_close_range, kFirst, above - 2, 0) == 0) &&
-      syscall(SYS_close_range, above, ~0u, 0) == 0) {
-    return;
-  }
+  if (syscall(SYS_close_range, kLine + 1, ~0u, 0) == 0) return kLine;
 #endif
-  for (int fd = kFirst; fd < kMany; fd++) {
-    if (fd != kept) close(fd);
-  }
+  for (int fd = kLine + 1; fd < kMany; fd++) close(fd);
+  return kLine;
 }
 
 void hide_clock() { prctl(PR_SET_TSC, PR_TSC_SIGSEGV); }

@@ -9,8 +9,10 @@ void limit_resources(uint64_t memory_bytes, uint64_t cpu_seconds);
 // The process ends when the harness that started it does, however that ends.
 void die_with_parent();
 
-// Closes every descriptor but the standard ones and `kept`: what is mapped stays mapped, nothing else can be had.
-void close_all_but(int kept);
+// Closes every descriptor but `kept` and the standard one for errors, and gives the number that `kept` has from now on,
+// whatever was open before: what is mapped stays mapped, nothing else can be had.
+constexpr int kLine = 3;
+int keep_only(int kept);
 
 // Instructions that read a clock end the process from now on, in this thread and those that it starts.
 void hide_clock();

@@ -1,23 +1,55 @@
 #include "job.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include <sstream>
+#include <cstdlib>
+#include <istream>
+#include <streambuf>
 
 #include "report.h"
 
 namespace kw {
 namespace {
-std::string read_all(int fd) {
-  std::string text;
-  char buffer[65536];
-  for (;;) {
-    const ssize_t n = read(fd, buffer, sizeof buffer);
-    if (n < 0) harness_fault("the job cannot be read");
-    if (n == 0) return text;
-    text.append(buffer, static_cast<size_t>(n));
+constexpr size_t kDigits = 16;  // of the length that stands before each part
+
+// One part of a job, in memory of its own that is given back.
+class Part : std::streambuf {
+ public:
+  explicit Part(int fd) {
+    char digits[kDigits + 1] = {};
+    if (fill(fd, digits, kDigits) == 0) return;
+    size_ = strtoull(digits, nullptr, 10);
+    void* room = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) launch_failed("out of memory: no room for the job");
+    text_ = static_cast<char*>(room);
+    if (fill(fd, text_, size_) != size_) harness_fault("the job is cut");
+    setg(text_, text_, text_ + size_);
   }
-}
+  ~Part() override {
+    if (text_ != nullptr) munmap(text_, size_);
+  }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+
+  bool is_there() const { return text_ != nullptr; }
+  std::streambuf* buffer() { return this; }
+
+ private:
+  static size_t fill(int fd, char* to, size_t bytes) {
+    size_t got = 0;
+    while (got < bytes) {
+      const ssize_t n = read(fd, to + got, bytes - got);
+      if (n < 0) harness_fault("the job cannot be read");
+      if (n == 0) break;
+      got += static_cast<size_t>(n);
+    }
+    return got;
+  }
+
+  char* text_ = nullptr;
+  size_t size_ = 0;
+};
 
 // Lists are written as their length, then their elements.
 template <class T, class ReadOne>
@@ -53,20 +85,30 @@ LaunchSpec read_launch(std::istream& in) {
   return l;
 }
 
-RunSpec read_run(std::istream& in) {
-  RunSpec r;
+void read_run_line(std::istream& in, RunSpec& r) {
   in >> r.order >> r.seed >> r.clock;
   read_list(in, r.bindings, [&in](unsigned& region) { in >> region; });
   read_list(in, r.fills, [&in](Fill& fill) { in >> fill.region >> fill.pattern; });
   read_list(in, r.copies, [&in](Copy& copy) { in >> copy.to >> copy.from; });
-  return r;
 }
+
+// Calls `read_entry` with the word that each entry begins with.
+template <class ReadEntry>
+void read_entries(std::istream& in, ReadEntry read_entry) {
+  for (std::string word; in >> word;) {
+    read_entry(word);
+    if (!in) harness_fault("the job's entry %s is malformed", word.c_str());
+  }
+}
+
+[[noreturn]] void unknown(const std::string& word) { harness_fault("the job has the unknown word %s", word.c_str()); }
 }  // namespace
 
 Job read_job(int fd) {
-  std::istringstream in(read_all(fd));
+  Part part(fd);
+  std::istream in(part.buffer());
   Job job;
-  for (std::string word; in >> word;) {
+  read_entries(in, [&](const std::string& word) {
     if (word == "threads") {
       in >> job.threads;
     } else if (word == "stack") {
@@ -77,8 +119,6 @@ Job read_job(int fd) {
       in >> job.cpu_seconds;
     } else if (word == "metrics") {
       in >> job.metrics;
-    } else if (word == "region") {
-      job.regions.push_back(read_region(in));
     } else if (word == "storage") {
       in >> job.arena_offset >> job.shared_bytes;
     } else if (word == "shared") {
@@ -87,13 +127,26 @@ Job read_job(int fd) {
       job.shared_arrays.push_back(array);
     } else if (word == "launch") {
       job.launches.push_back(read_launch(in));
-    } else if (word == "run") {
-      job.runs.push_back(read_run(in));
     } else {
-      harness_fault("the job has the unknown word %s", word.c_str());
+      unknown(word);
     }
-    if (!in) harness_fault("the job's entry %s is malformed", word.c_str());
-  }
+  });
   return job;
+}
+
+bool read_run(int fd, RunSpec& run) {
+  Part part(fd);
+  if (!part.is_there()) return false;
+  std::istream in(part.buffer());
+  read_entries(in, [&](const std::string& word) {
+    if (word == "region") {
+      run.regions.push_back(read_region(in));
+    } else if (word == "run") {
+      read_run_line(in, run);
+    } else {
+      unknown(word);
+    }
+  });
+  return true;
 }
 }  // namespace kw

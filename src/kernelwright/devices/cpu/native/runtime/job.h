@@ -1,4 +1,4 @@
-// What the harness asks for: regions of memory, the launches of the plan, and the runs.
+// What the harness asks for: the launches of the plan, and the runs with their regions of memory.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -45,7 +45,9 @@ struct Copy {
   unsigned to, from;
 };
 
+// One run, without anything that tells it from others: neither its number nor how many there are.
 struct RunSpec {
+  std::vector<RegionSpec> regions;
   unsigned order;  // 0 forward, 1 reverse, 2 random
   uint64_t seed;
   long long clock;                 // what clock64() begins at
@@ -59,12 +61,13 @@ struct Job {
   uint64_t stack_bytes = 0, memory_bytes = 0, cpu_seconds = 0;
   bool metrics = false;
   uint64_t arena_offset = 0, shared_bytes = 0;  // of the candidate's thread-local storage
-  std::vector<RegionSpec> regions;
   std::vector<SharedSpec> shared_arrays;
   std::vector<LaunchSpec> launches;
-  std::vector<RunSpec> runs;
 };
 
-// Reads a job from a file descriptor. A malformed job ends the process as the harness's fault.
+// What all runs of a job have in common, and then each run in turn; false when there is none left. Where the next part
+// begins the kernel keeps: the process that reads the job learns of no run when another one reads that. Of the text
+// nothing stays in memory. A malformed job ends the process as the harness's fault.
 Job read_job(int fd);
+bool read_run(int fd, RunSpec& run);
 }  // namespace kw

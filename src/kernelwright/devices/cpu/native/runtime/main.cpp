@@ -1,7 +1,7 @@
 // The runner: maps the buffers of a job, loads a candidate, and performs each run in a process of its own, which
 // it times from outside. It never sees an expected value; the harness compares the outputs when all have ended.
 //
-//   runner ARTIFACT JOB_FD REPORT_FD
+//   runner ARTIFACT < JOB > REPORT
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,6 +30,8 @@
 
 namespace kw {
 namespace {
+constexpr int kJob = STDIN_FILENO;
+
 unsigned long long clock_ns(clockid_t clock) {
   timespec t;
   clock_gettime(clock, &t);
@@ -69,16 +71,23 @@ void warm_up(const Job& job, Grid& grid) {
   grid.warm_up({&kernel, nullptr, dim3(job.threads), dim3(threads), 0, Order::kForward, 0});
 }
 
+// What calls that have returned left on the stack, such as where in a file the buffers lie.
+__attribute__((noinline)) void forget_dead_stack() {
+  volatile char dead[64 << 10];
+  for (volatile char& byte : dead) byte = 0;
+}
+
 // One run of the plan, in the child: buffers made ready, everything given up that a kernel does not need, launches.
-void perform(const Job& job, const std::vector<const KwKernel*>& kernels, Memory& memory, const Candidate& candidate,
-             const RunSpec& run, int report_fd) {
+void perform(const Job& job, const std::vector<const KwKernel*>& kernels, const Candidate& candidate, RunSpec& run,
+             int report_fd) {
   die_with_parent();
-  close_all_but(report_fd);
   report_to(report_fd);
   report("ready");  // brings in the pages that the watcher needs: it is not to do that beside a timed launch
+  const Memory memory(run.regions);
+  crash_context().memory = &memory;
+  report_to(keep_only(report_fd));
   catch_crashes();
   hide_clock();
-  memory.keep_only(run);
   Grid grid(job.threads, job.stack_bytes);
   crash_context().grid = &grid;
   std::vector<Arguments> arguments;
@@ -96,7 +105,8 @@ void perform(const Job& job, const std::vector<const KwKernel*>& kernels, Memory
 #else
   warm_up(job, grid);
 #endif
-  if (!confine(report_fd)) report("note\tsystem calls are not confined on this kernel");
+  forget_dead_stack();
+  if (!confine(kLine)) report("note\tsystem calls are not confined on this kernel");
   report("begin\t%llu", cpu_time_ns(grid));
   for (const Launch& launch : launches) {
     crash_context().kernel = launch.kernel->name;
@@ -110,22 +120,23 @@ void perform(const Job& job, const std::vector<const KwKernel*>& kernels, Memory
   await_the_end();
 }
 
-// Run number `i`, watched. True when the next one may follow.
-bool watch_run(const Job& job, const std::vector<const KwKernel*>& kernels, Memory& memory, const Candidate& candidate,
-               size_t i) {
+// The next run of the job, watched. True when another one may follow.
+bool watch_run(const Job& job, const std::vector<const KwKernel*>& kernels, const Candidate& candidate) {
   die_with_parent();
+  RunSpec run;
+  if (!read_run(kJob, run)) return false;
   share_print_log();
-  report("start\t%zu", i);
-  const RunSeen seen = run_in_child(
-      [&](int report_fd) { perform(job, kernels, memory, candidate, job.runs[i], report_fd); });
-  report("ran\t%zu\t%d\t%llu\t%llu\t%d", i, static_cast<int>(seen.complete),
+  report("start");
+  const RunSeen seen =
+      run_in_child([&](int report_fd) { perform(job, kernels, candidate, run, report_fd); });
+  report("ran\t%d\t%llu\t%llu\t%d", static_cast<int>(seen.complete),
          static_cast<unsigned long long>(seen.nanoseconds),
          static_cast<unsigned long long>(seen.cpu_nanoseconds), seen.status);
   report_printed();
   return seen.complete && !seen.failed;
 }
 
-// Each run has a watcher of its own: what a run says, prints and costs is in no memory that a later one inherits.
+// Each run has a watcher of its own: what a run is, says, prints and costs is in no memory that a later one inherits.
 bool in_own_watcher(const std::function<bool()>& watch) {
   const pid_t watcher = fork();
   if (watcher < 0) harness_fault("the watcher of a run cannot be started");
@@ -136,17 +147,15 @@ bool in_own_watcher(const std::function<bool()>& watch) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void run_job(const char* artifact, int job_fd) {
+void run_job(const char* artifact) {
   die_with_parent();
-  const Job job = read_job(job_fd);
+  Job job = read_job(kJob);
   limit_resources(job.memory_bytes, job.cpu_seconds);
-  Memory memory(job.regions);
-  crash_context().memory = &memory;
+  job.memory_bytes = job.cpu_seconds = 0;  // how much is left tells how much there has been
   const Candidate candidate(artifact);
   std::vector<const KwKernel*> kernels;
   for (const LaunchSpec& launch : job.launches) kernels.push_back(candidate.kernel_for(launch));
-  for (size_t i = 0; i < job.runs.size(); i++) {
-    if (!in_own_watcher([&] { return watch_run(job, kernels, memory, candidate, i); })) break;
+  while (in_own_watcher([&] { return watch_run(job, kernels, candidate); })) {
   }
   report("end");
 }
@@ -154,13 +163,13 @@ void run_job(const char* artifact, int job_fd) {
 }  // namespace kw
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    fprintf(stderr, "usage: runner ARTIFACT JOB_FD REPORT_FD\n");
+  if (argc != 2) {
+    fprintf(stderr, "usage: runner ARTIFACT < JOB > REPORT\n");
     return 2;
   }
-  kw::report_to(atoi(argv[3]));
+  kw::report_to(STDOUT_FILENO);
   try {
-    kw::run_job(argv[1], atoi(argv[2]));
+    kw::run_job(argv[1]);
   } catch (const std::bad_alloc&) {
     kw::launch_failed("out of memory");
   } catch (const std::exception& error) {

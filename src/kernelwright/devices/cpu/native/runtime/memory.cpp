@@ -1,9 +1,10 @@
 #include "memory.h"
 
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -12,41 +13,45 @@
 namespace kw {
 namespace {
 constexpr size_t kGuard = 64 << 10;  // wide enough for a stride to fall into it
+constexpr size_t kPage = 4096;
+// Where buffers lie: below what Linux gives to libraries and stacks, above what it gives to programs of fixed places.
+constexpr uint64_t kLowest = 1ull << 36, kRoom = 1ull << 45;
 
 void repeat(uint64_t pattern, unsigned char* to, uint64_t bytes) {
   uint64_t at = 0;
   for (; at + 8 <= bytes; at += 8) memcpy(to + at, &pattern, 8);
   memcpy(to + at, &pattern, bytes - at);
 }
+
+// Address space for nobody yet, at a drawn place.
+unsigned char* reserve(uint64_t bytes) {
+  for (int tries = 0; tries < 64; tries++) {
+    uint64_t drawn = 0;
+    if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) harness_fault("no place can be drawn");
+    auto* wanted = reinterpret_cast<void*>(kLowest + drawn % (kRoom / kPage) * kPage);
+    void* got = mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got == wanted) return static_cast<unsigned char*>(got);
+    if (got != MAP_FAILED) munmap(got, bytes);
+    if (got == MAP_FAILED && errno == ENOMEM) break;
+  }
+  launch_failed("out of memory: no room for a buffer");
+}
 }  // namespace
 
-Memory::Memory(const std::vector<RegionSpec>& specs) {
-  for (const RegionSpec& spec : specs) {
-    void* reserved = mmap(nullptr, spec.map_bytes + 2 * kGuard, PROT_NONE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserved == MAP_FAILED) launch_failed("out of memory: no room for %s", spec.name.c_str());
-    auto* mapping = static_cast<unsigned char*>(reserved) + kGuard;
+Memory::Memory(std::vector<RegionSpec>& specs) {
+  for (RegionSpec& spec : specs) {
+    unsigned char* mapping = reserve(spec.map_bytes + 2 * kGuard) + kGuard;
     const int protection = spec.writable ? PROT_READ | PROT_WRITE : PROT_READ;
     void* mapped = mmap(mapping, spec.map_bytes, protection, MAP_SHARED | MAP_FIXED, spec.fd,
                         static_cast<off_t>(spec.file_offset));
     if (mapped == MAP_FAILED) launch_failed("out of memory: %s cannot be mapped", spec.name.c_str());
-    regions_.push_back({&spec, mapping, mapping + spec.data_offset});
-  }
-}
-
-void Memory::keep_only(const RunSpec& run) {
-  for (unsigned i = 0; i < count(); i++) {
-    const Region& r = regions_[i];
-    const bool used = std::count(run.bindings.begin(), run.bindings.end(), i) > 0 ||
-                      std::any_of(run.copies.begin(), run.copies.end(), [i](const Copy& c) { return c.from == i; });
-    if (used && r.spec->writable) continue;
-    if (used) {  // the timed launches are not to pay for page faults; what is written has been filled by then
-      for (uint64_t at = 0; at < r.spec->map_bytes; at += 4096) {
-        static_cast<void>(*const_cast<volatile unsigned char*>(r.mapping + at));
-      }
-    } else {
-      mmap(r.mapping, r.spec->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    // The timed launches are not to pay for page faults; what is written has been filled by then.
+    for (uint64_t at = 0; !spec.writable && at < spec.map_bytes; at += kPage) {
+      static_cast<void>(*const_cast<volatile unsigned char*>(mapping + at));
     }
+    spec.fd = -1;  // which file it was, and where in it, tells the run from others
+    spec.file_offset = 0;
+    regions_.push_back({&spec, mapping, mapping + spec.data_offset});
   }
 }
 

@@ -1,4 +1,4 @@
-// The buffers of a job, each between two guard pages.
+// The buffers of a run, each between two guard pages.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,15 +11,13 @@ constexpr unsigned char kSharedPoison = 0xff;
 
 class Memory {
  public:
-  // Maps every region; ends the process with "out of memory" when there is no room.
-  explicit Memory(const std::vector<RegionSpec>& specs);
+  // Maps every region at a place that is drawn, so that no distance tells anything, and brings in the pages of those
+  // that are only read. Ends the process with "out of memory" when there is no room.
+  explicit Memory(std::vector<RegionSpec>& specs);
 
   unsigned char* data(unsigned region) const { return regions_.at(region).data; }
   const RegionSpec& spec(unsigned region) const { return *regions_.at(region).spec; }
   unsigned count() const { return static_cast<unsigned>(regions_.size()); }
-
-  // Takes every buffer away that a run does not use, and brings in the pages of those it reads.
-  void keep_only(const RunSpec& run);
 
   // Repeats an 8-byte pattern over the buffer.
   void fill(const Fill& fill) const;
