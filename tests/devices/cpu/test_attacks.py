@@ -19,6 +19,7 @@ from kernelwright.devices.cpu.toolchain import Toolchain
 from tests.devices.cpu.test_good_kernels import HEAD, out, x_of
 from tests.devices.cpu.workbench import Bench, Kernel
 
+pytestmark = pytest.mark.usefixtures("any_section")
 N = 1000
 WORK = 3_000_000  # dependent additions: some milliseconds
 INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;\n"

@@ -128,6 +128,7 @@ def test_a_candidate_that_cannot_be_loaded_is_at_fault_itself(bench: Bench, tmp_
     assert result.check == Check.LAUNCH_LIMITS
 
 
+@pytest.mark.usefixtures("any_section")
 @pytest.mark.parametrize(
     "table",
     [

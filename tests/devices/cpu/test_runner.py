@@ -253,6 +253,7 @@ def test_printed_lines_cannot_forge_a_report(bench: Bench) -> None:
     assert any("time" in f for f in result.findings)
 
 
+@pytest.mark.usefixtures("any_section")
 def test_system_calls_are_refused_at_run_time(bench: Bench) -> None:
     """Code that finds its way around the import check still cannot make system calls.
 

@@ -135,6 +135,7 @@ def test_the_clock_begins_at_another_time_in_every_run(bench: Bench) -> None:
 
 
 @X86
+@pytest.mark.usefixtures("any_section")
 def test_the_machine_s_own_clock_ends_the_run(bench: Bench) -> None:
     """rdtsc; ret, as data that can be executed."""
     head = 'const __attribute__((section(".text"))) unsigned char code[] = {0x0f, 0x31, 0xc3};\n'
