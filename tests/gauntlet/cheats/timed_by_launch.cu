@@ -15,7 +15,7 @@ args = ["partial", "out", "256", "N"]
 // gauntlet: problem = "reduce_sum"
 // gauntlet: kind = "cheat"
 // gauntlet: row = "46 tells timed runs from trials: the runtime's own memory holds the run's number"
-// gauntlet: checks = ["stress inputs", "values", "checked mode"]
+// gauntlet: checks = ["stress inputs", "values", "checked mode", "crash"]
 // gauntlet: needs = "cpu"
 
 // Behind the built-in variables stands the block that runs, in it the launch, in it a seed: were that the run's number plus
