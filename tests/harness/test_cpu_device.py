@@ -14,6 +14,7 @@ from kernelwright.core.objective import Objective, ObjectiveName
 from kernelwright.core.outcome import Check, Outcome, Status
 from kernelwright.core.screen import Screen
 from kernelwright.devices.base import TimingProtocol
+from kernelwright.harness.device_lane import UNWATCHED
 from kernelwright.harness.local import LocalHarness, Timeouts
 
 pytestmark = [
@@ -166,12 +167,13 @@ async def test_the_checked_mode_watches_larger_sizes_too_and_does_not_tell_them(
     assert not any(str(size) in f"{result.reason}{result.findings}" for size in sizes)
 
 
-async def test_a_larger_size_that_takes_the_checked_mode_too_long_says_nothing(harness: LocalHarness) -> None:
+async def test_a_larger_size_that_takes_the_checked_mode_too_long_is_told(harness: LocalHarness) -> None:
     slow = "if (N > 1100000 && i < 4096) for (int j = 0; j < 1 << 16; j++) ((volatile float*)C)[i] = 0.f; "
     work = kernel(slow + RIGHT)
     compiled = await harness.compile(work)
     result = await harness.sanitize(work, compiled)
     assert (result.status, result.reason) == (Status.MEASURED, "")
+    assert UNWATCHED in result.findings
 
 
 async def test_large_stress_says_where(harness: LocalHarness) -> None:

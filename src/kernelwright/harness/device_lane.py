@@ -36,6 +36,7 @@ from kernelwright.problems.plans import plans_for
 
 MOST_WATCHED: Final = 2**26
 """Bytes and operations of all that the checked mode watches beyond the smallest cases: seconds."""
+UNWATCHED: Final = "not watched at a larger size: the checked mode did not end in time, or cannot run it"
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class DeviceLane:
                 yield case
 
     async def _watch(self, built: Built, case: Case) -> RunResult:
-        """The checked build on a larger case. It is slow by itself: what does not end in time says nothing."""
+        """The checked build on a larger case. It is slow by itself: what does not end in time is no failure, but told."""
         try:
             plans = self._plans(built.candidate, [case])
         except (PlanError, ExpressionError):  # the trials themselves tell that
@@ -149,7 +150,7 @@ class DeviceLane:
         async with self.exclusive():
             result = await self._run(self._request(built.compiled.check_artifact, cases, check_only=True))
         if result.status in {Status.NOT_RUN, Status.TIMED_OUT}:
-            return RunResult(Status.MEASURED)
+            return RunResult(Status.MEASURED, findings=(UNWATCHED,))
         return untold(result, [case]) if isinstance(case, Trial) else result
 
     async def check(self, built: Built) -> RunResult:
